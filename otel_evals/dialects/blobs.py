@@ -1,0 +1,84 @@
+"""Whole inputs and outputs of runs and functions: text, messages, or a call record around either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_evals.dialects.decoding import decode, is_object_repr, is_redacted
+from otel_evals.dialects.facts import Message, Role
+from otel_evals.dialects.messages import contains_messages, read_messages
+
+__all__ = ["read_blob"]
+
+INPUT_KEYS = (
+    "user_message", "user_input", "user_query", "user_prompt", "user_msg", "userMessage", "question", "query", "prompt",
+    "message", "input", "input_text", "input_value", "text", "content", "task", "request", "new_message", "inputs", "input_str",
+    "kwargs", "args", "body", "data", "ctx", "event", "start_event", "value", "state",
+)  # fmt: skip
+"""Names that applications give the person's words, the clearest first."""
+OUTPUT_KEYS = (
+    "final_output", "final_answer", "answer", "reply", "response", "output_text", "output", "result", "final_result",
+    "completion", "text", "content", "message", "return_value", "return", "outputs", "raw", "value", "data", "chat_message",
+)  # fmt: skip
+
+MAX_DEPTH = 6
+
+
+def read_blob(value: Any, role: Role) -> list[Message]:
+    """Messages in a run's input (role `user`) or output (role `assistant`); [] where none can be told."""
+    if value is None or value == "" or is_redacted(value):
+        return []
+    inner = decode(value)
+    if isinstance(inner, str):
+        return [Message(role, inner)] if _said(inner) else []
+    if contains_messages(inner):
+        return _with_positional(inner, role) or read_messages(inner, role)
+    text = _find_text(inner, INPUT_KEYS if role == "user" else OUTPUT_KEYS, 0)
+    return [Message(role, text)] if text else []
+
+
+def _said(text: str) -> bool:
+    if not text or (text.startswith("__") and text.endswith("__")):
+        return False  # names of graph nodes, such as `__end__`
+    return not is_redacted(text) and not is_object_repr(text)
+
+
+def _with_positional(value: Any, role: Role) -> list[Message] | None:
+    """`handle("new text", history)`: the text is newer than the history passed beside it."""
+    if not isinstance(value, dict) or role != "user":
+        return None
+    if not set(value) & {"args", "kwargs"}:
+        return None
+    args = value.get("args")
+    arguments = (list(args) if isinstance(args, (list, tuple)) else []) + list((value.get("kwargs") or {}).values())
+    texts = [item for item in arguments if isinstance(item, str) and " " in item]
+    histories = [item for item in arguments if isinstance(item, (list, tuple, dict)) and contains_messages(item)]
+    if len(texts) != 1 or not histories:
+        return None
+    history = read_messages(histories[0])
+    if history and history[-1].role == "user" and history[-1].text == texts[0]:
+        return history
+    return [*history, Message("user", texts[0])]
+
+
+def _find_text(value: Any, keys: tuple[str, ...], depth: int) -> str | None:
+    if depth > MAX_DEPTH:
+        return None
+    if isinstance(value, str):
+        inner = decode(value) if depth else value
+        if not isinstance(inner, str):
+            return _find_text(inner, keys, depth + 1)
+        return value if _said(value) else None
+    if isinstance(value, dict):
+        for key in keys:
+            item = value.get(key)
+            if item and (found := _find_text(item, keys, depth + 1)):
+                return found
+        texts = [item for item in value.values() if isinstance(item, str) and " " in item and _said(item)]
+        return texts[0] if len(texts) == 1 else None
+    if isinstance(value, (list, tuple)):
+        if len(value) == 1:
+            return _find_text(value[0], keys, depth + 1)
+        texts = [item for item in value if isinstance(item, str) and " " in item and _said(item)]
+        return texts[0] if len(texts) == 1 else None
+    return None

@@ -1,0 +1,135 @@
+"""Values as exporters wrap them: JSON in strings, JSON in JSON, Python `repr`, redaction placeholders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import orjson
+
+__all__ = ["decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text"]
+
+MAX_DEPTH = 3
+"""Levels of JSON in JSON that real exporters produce."""
+MAX_REPR = 200_000
+"""Characters of Python `repr` that are worth parsing: `literal_eval` is slow."""
+
+_OPENERS = ("{", "[", '"')
+_CONSTRUCTOR = re.compile(r"^\s*[A-Z]\w*\(\w+=.*\)\s*$", re.DOTALL)
+_ENUM = re.compile(r"<\w+(?:\.\w+)*: ('[^']*'|\"[^\"]*\"|-?\d+)>")
+_REPR_OPENERS = ("{'", "[{'", "['", "[{}", "({", "[(", "{}", "[]")
+_REDACTED = re.compile(
+    r"^[\W_]*(?:redacted(?:[ _-]by[ _-][\w.-]+)?|<?elided>?|scrubbed(?: due to [^\]]*)?|filtered|hidden|masked|omitted|"
+    r"content[ _-](?:hidden|redacted|not captured|omitted))[\W_]*$",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"\s+")
+
+
+def decode(value: Any) -> Any:
+    """The object inside a string, through several levels; the value itself where it holds none."""
+    for _ in range(MAX_DEPTH):
+        if not isinstance(value, str):
+            return value
+        inner = _once(value)
+        if inner is value:
+            return value
+        value = inner
+    return value
+
+
+def _once(text: str) -> Any:
+    start = text.lstrip()[:3]
+    if not start.startswith(_OPENERS):
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    except RecursionError:
+        return text
+    if start.startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
+        try:
+            return ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return text
+    return text
+
+
+def decode_repr(text: str) -> Any:
+    """The data in the `repr` of an object: `ChatMessage(role='user', …)` → its keyword arguments as a dict.
+
+    The class name is kept under `__class__`. Returns the text itself where it is no such thing.
+    """
+    if len(text) > MAX_REPR or _CONSTRUCTOR.match(text) is None:
+        return text
+    try:
+        tree = ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval")
+        return _data(tree.body, 0)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+
+
+def _data(node: ast.expr, depth: int) -> Any:
+    """Literals and constructor calls as plain data; anything else is refused.
+
+    Raises:
+        ValueError: neither a literal nor a constructor.
+    """
+    if depth > 60:
+        raise ValueError("nested too deeply")
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        fields = {word.arg: _data(word.value, depth + 1) for word in node.keywords if word.arg}
+        if node.args and not fields:
+            return _data(node.args[0], depth + 1)
+        return {"__class__": name, **fields}
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [_data(item, depth + 1) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        keys = [_data(key, depth + 1) if key is not None else None for key in node.keys]
+        return {str(key): _data(value, depth + 1) for key, value in zip(keys, node.values)}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _data(node.operand, depth + 1)
+        return -value if isinstance(value, (int, float)) else value
+    if isinstance(node, ast.Name):
+        return None
+    raise ValueError("no literal")
+
+
+def is_redacted(value: Any) -> bool:
+    """Whether a string stands where content was removed: `[REDACTED]`, `[Scrubbed due to 'session']`, …"""
+    if not isinstance(value, str) or not 4 < len(value) < 120 or (value[0].isalnum() and value[0] not in "rescfhmoRESCFHMO"):
+        return False
+    return _REDACTED.match(value) is not None
+
+
+_OBJECT = re.compile(
+    r"^\s*(?:<[\w.]+(?: [\w.]+)* (?:object )?at 0x[0-9a-f]+>|<[\w.]+ object>|[A-Z]\w*\((?:\w+=.*)?(?:\)|\.\.\.))\s*$",
+    re.DOTALL,
+)
+
+
+def is_object_repr(text: str) -> bool:
+    """Whether a text is the `repr` of some Python object: nobody said that."""
+    return text[:1] in "<ABCDEFGHIJKLMNOPQRSTUVWXYZ " and _OBJECT.match(text) is not None
+
+
+def fold(text: str | None) -> str:
+    """White space folded, for comparing texts that travelled different ways."""
+    return _SPACE.sub(" ", text).strip() if text else ""
+
+
+def plain_text(value: Any) -> str:
+    """A value as a person would read it: text as it is, everything else as compact JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (orjson.JSONEncodeError, TypeError, ValueError, RecursionError):
+        return ""

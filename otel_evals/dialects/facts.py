@@ -1,0 +1,114 @@
+"""What one span says, in our words: the only thing that later stages know of it.
+
+Facts hold parsed messages and no raw attributes, so that memory grows with what was said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from otel_evals.sessions.model import ToolFailure
+
+__all__ = ["Call", "Facts", "Kind", "Message", "Result", "Role", "ToolFacts"]
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+Kind: TypeAlias = Literal["agent", "chain", "model", "tool", "pseudo", "other"]
+"""`chain` wraps other work, `pseudo` is bookkeeping that is no part of a turn (`create_agent`)."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """An assistant's wish to call a tool."""
+
+    id: str | None
+    name: str | None
+    arguments: Any
+    """A dict wherever it could be read as one; None: not exported."""
+
+
+@dataclass(slots=True, eq=False)
+class Result:
+    """What a tool answered, as a message reports it."""
+
+    call_id: str | None
+    name: str | None
+    content: Any
+    failure: ToolFailure | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """One message of a model's input or output, whatever shape it came in."""
+
+    role: Role
+    text: str
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+
+    def key(self) -> tuple[Any, ...]:
+        """Hashable content: equal messages have equal keys."""
+        if not self.calls and not self.results:
+            return (self.role, self.text)
+        return (
+            self.role,
+            self.text,
+            tuple((call.id, call.name, repr(call.arguments)) for call in self.calls),
+            tuple((item.call_id, item.name, repr(item.content)) for item in self.results),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class ToolFacts:
+    """A tool call as its own span tells it."""
+
+    id: str | None
+    name: str | None
+    arguments: Any
+    result: Any
+    failure: ToolFailure | None
+
+
+@dataclass(slots=True, eq=False)
+class Facts:
+    """One span in our words."""
+
+    trace_id: int
+    span_id: int
+    parent_id: int | None
+    start_ns: int
+    end_ns: int
+    kind: Kind
+    name: str
+    inputs: tuple[Message, ...] = ()
+    """What went in, oldest first; a whole history where the instrumentation repeats it."""
+    outputs: tuple[Message, ...] = ()
+    system: str | None = None
+    tool: ToolFacts | None = None
+    failure: ToolFailure | None = None
+    """The span itself is marked failed."""
+    agent: str | None = None
+    model: str | None = None
+    response_id: str | None = None
+    usage: tuple[int | None, int | None, int | None] | None = None
+    """Input, output and cached input tokens."""
+    sessions: tuple[tuple[str, str], ...] = ()
+    """(attribute, session id) pairs, the most deliberate first."""
+    conversation_id: str | None = None
+    user_id: str | None = None
+    tags: tuple[str, ...] = ()
+    goal: str | None = None
+    kept: dict[str, Any] | None = None
+    links: tuple[tuple[int, int], ...] = ()
+    """(trace id, span id) of linked spans."""
+    parent_remote: bool = False
+    sampled: bool = True
+    redacted: bool = False
+    """Content was exported as a placeholder."""
+    new_from: int | None = None
+    """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
+    sources: dict[str, str] | None = None
+    """Fact → attribute or event it was read from; filled only when explanations are wanted."""
+    packed: tuple[Any, Any] | None = None
+    """`inputs` and `outputs` in the session's shared storage, while the session is open."""

@@ -1,0 +1,304 @@
+"""Reads one span or log record into facts, through the vocabularies of all dialects at once.
+
+A span may speak several vocabularies (converters, double instrumentation): every attribute is looked up once in a
+table compiled from all of them, and within each fact the best source wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from otel_evals.dialects import (
+    autogen,
+    google_adk,
+    langfuse,
+    langsmith,
+    litellm,
+    mastra,
+    mlflow,
+    openinference,
+    openllmetry,
+    otel_genai,
+    pydantic_ai,
+    vercel_ai,
+)
+from otel_evals.dialects.decoding import decode, is_redacted
+from otel_evals.dialects.events import Spoken, read_event, read_event_list
+from otel_evals.dialects.facts import Facts, Message, Role, ToolFacts
+from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
+from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, read_text, system_text
+from otel_evals.dialects.recall import Recall, read_history, read_remembered
+from otel_evals.dialects.session_keys import session_ids
+from otel_evals.dialects.tool_records import plain_result, read_tool_record
+from otel_evals.dialects.view import Names, View
+from otel_evals.dialects.vocabulary import Vocabulary
+from otel_evals.spans.record import LogRecord_, SpanRecord
+
+__all__ = ["VOCABULARIES", "Reader"]
+
+VOCABULARIES: tuple[Vocabulary, ...] = (
+    otel_genai.VOCABULARY,
+    openinference.VOCABULARY,
+    vercel_ai.VOCABULARY,
+    pydantic_ai.VOCABULARY,
+    openllmetry.VOCABULARY,
+    google_adk.VOCABULARY,
+    langfuse.VOCABULARY,
+    mlflow.VOCABULARY,
+    langsmith.VOCABULARY,
+    mastra.VOCABULARY,
+    litellm.VOCABULARY,
+    autogen.VOCABULARY,
+)
+
+_PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
+
+
+class Reader:
+    """Reads records with one configuration. Stateless and shareable."""
+
+    def __init__(
+        self,
+        *,
+        session_keys: Sequence[str] = (),
+        goal_attributes: Sequence[str] = ("otel_evals.goal",),
+        keep_attributes: Sequence[str] = (),
+        explain: bool = False,
+        vocabularies: Sequence[Vocabulary] = VOCABULARIES,
+    ) -> None:
+        self._session_keys = tuple(session_keys)
+        self._goal_attributes = tuple(goal_attributes)
+        self._keep_attributes = tuple(keep_attributes)
+        self._explain = explain
+        self._names = Names(vocabularies, self._session_keys)
+
+    def read_span(self, record: SpanRecord, recall: Recall | None = None) -> Facts | None:
+        """The facts of one span; None when it says nothing about an agent.
+
+        Args:
+            recall: gives the memory of the session that a trace and its session ids belong to, so that a history
+                that only grew is not parsed again.
+        """
+        view = View(record.attributes, self._names, self._explain)
+        kind, sessions = view.kind, view.sessions
+        spoken = _spoken_events(record) if record.events else None
+        if kind is None:
+            if spoken is None and not sessions and not view.fields:
+                return None
+            kind = "other" if spoken is None and not view.fields else "chain"
+        facts = Facts(
+            trace_id=record.trace_id,
+            span_id=record.span_id,
+            parent_id=record.parent_id,
+            start_ns=record.start_ns,
+            end_ns=record.end_ns,
+            kind=kind,
+            name=record.name,
+            sessions=sessions,
+            parent_remote=record.parent_remote,
+            sampled=record.sampled,
+        )
+        if record.links:
+            facts.links = tuple((link.trace_id, link.span_id) for link in record.links)
+        self._identity(facts, record, view)
+        if record.status == "error" or record.events or view.failure_hint:
+            facts.failure = failure_of_span(record)
+        if kind == "tool":
+            _fill_tool(facts, record, view, spoken)
+        elif kind != "pseudo":
+            memory = recall(record.trace_id, sessions) if recall is not None else {}
+            _fill_messages(facts, view, spoken, memory)
+        if self._explain:
+            facts.sources = view.sources
+        return facts
+
+    def read_log(self, record: LogRecord_) -> tuple[Spoken, tuple[tuple[str, str], ...]] | None:
+        """What a log record adds to its span, and the session ids on it; None when it is no GenAI event."""
+        spoken = Spoken()
+        name = record.event_name or str(
+            record.attributes.get("event.name") or record.attributes.get("event_name") or ""
+        )
+        if not read_event(name, record.attributes, record.body, spoken):
+            return None
+        return spoken, session_ids(record.attributes, self._session_keys)
+
+    def _identity(self, facts: Facts, record: SpanRecord, view: View) -> None:
+        attributes = record.attributes
+        agent = view.text("agent")
+        if agent and agent.lower() not in _PSEUDO_AGENTS and not is_redacted(agent):
+            facts.agent = agent
+        facts.model = view.text("model")
+        facts.response_id = view.text("response_id")
+        facts.user_id = view.text("user_id")
+        facts.tags = view.tags()
+        if facts.kind == "model":
+            usage = (view.number("input_tokens"), view.number("output_tokens"), view.number("cached_tokens"))
+            facts.usage = usage if usage != (None, None, None) else None
+        conversation = attributes.get("gen_ai.conversation.id")
+        if isinstance(conversation, str) and any(key == "gen_ai.conversation.id" for key, _ in facts.sessions):
+            facts.conversation_id = conversation
+        for key in self._goal_attributes:
+            goal = attributes.get(key)
+            if isinstance(goal, str) and goal:
+                facts.goal = goal
+                break
+        if self._keep_attributes:
+            facts.kept = {key: attributes[key] for key in self._keep_attributes if key in attributes} or None
+
+
+def _spoken_events(record: SpanRecord) -> Spoken | None:
+    spoken = Spoken()
+    said = False
+    for event in record.events:
+        said |= event.name != "exception" and read_event(event.name, event.attributes, None, spoken)
+    return spoken if said else None
+
+
+def _fill_tool(facts: Facts, record: SpanRecord, view: View, spoken: Spoken | None) -> None:
+    arguments = arguments_of(view.raw("tool_arguments", "blob_in", "messages_in"))
+    result = decode(view.raw("tool_result", "blob_out", "messages_out", "answer"))
+    call_id = view.text("tool_id")
+    recorded = read_tool_record(result)
+    if recorded is not None:
+        if recorded.arguments and not (isinstance(arguments, dict) and arguments):
+            arguments = recorded.arguments
+        call_id = call_id or recorded.id
+    if spoken is not None:
+        said = _said_by_tool(spoken)
+        arguments = arguments if arguments is not None else said[0]
+        result = result if result is not None else said[1]
+    failure = facts.failure
+    from_result = failure_of_result(result)
+    if isinstance(result, (dict, list)):
+        wrapped = {"functionResponse": result} if isinstance(result, dict) and "response" in result else result
+        messages = [m for m in read_messages(wrapped, "tool") if m.results] if _wraps_result(result) else []
+        if messages:
+            reported = messages[0].results[0]
+            from_result = from_result or reported.failure
+            result = reported.content
+            call_id = call_id or reported.call_id
+        elif isinstance(result, list) and (text := read_text(result)):
+            result = text
+    name = view.text("tool_name")
+    if recorded is not None:
+        result, name = recorded.result, name or recorded.name
+        from_result = from_result or recorded.failure
+    result = plain_result(result)
+    name = name or _tool_name(record.name)
+    if name and name.startswith("("):  # bookkeeping over several calls, such as "(merged tools)"
+        facts.kind = "pseudo"
+        return
+    facts.tool = ToolFacts(call_id, name, arguments, result, merge_failures(failure, from_result))
+
+
+def _wraps_result(value: Any) -> bool:
+    """A tool message around the result, as LangChain tools return it."""
+    if isinstance(value, list):
+        return bool(value) and _wraps_result(value[0])
+    if not isinstance(value, dict):
+        return False
+    if "response" in value and ("name" in value or "id" in value) and len(value) <= 5:
+        return True
+    return (
+        value.get("lc") == 1
+        or value.get("type") == "tool"
+        or value.get("role") == "tool"
+        or (
+            set(value) <= {"output", "kwargs"}
+            and isinstance(value.get("output"), dict)
+            and _wraps_result(value["output"])
+        )
+    )
+
+
+def _said_by_tool(spoken: Spoken) -> tuple[Any, Any]:
+    """A tool span's own events: what went in is its arguments, what came out its result."""
+    arguments: Any = None
+    result: Any = None
+    for message in spoken.inputs:
+        for call in message.calls:
+            arguments = call.arguments
+        for item in message.results:
+            arguments = arguments if arguments is not None else arguments_of(item.content)
+    for message in spoken.outputs:
+        for item in message.results:
+            result = item.content
+        if message.text:
+            result = message.text
+    return arguments, result
+
+
+_TOOL_PREFIXES = ("execute_tool ", "tool ", "running tool: ", "running tool ", "tool.", "call_tool ", "Function: ")
+_TOOL_SUFFIXES = (".tool", ".run", ".call", ".acall", " tool")
+
+
+def _tool_name(name: str) -> str | None:
+    """The tool in a span name: `execute_tool search`, `search.tool`, `search`."""
+    for prefix in _TOOL_PREFIXES:
+        name = name.removeprefix(prefix)
+    for suffix in _TOOL_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name or None
+
+
+def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict[Any, Any]) -> None:
+    facts.redacted = view.redacted()
+    facts.system = system_text(view.raw("system"))
+    inputs, outputs = _whole(facts, view, memory)
+    if not inputs:
+        inputs = _first_messages(view, "messages_in", "user", memory)
+    if not inputs or (facts.kind != "model" and len(inputs) == 1):
+        # Wrappers may list the first message only, and the whole in their blob.
+        blob = _first_blob(view, "blob_in", "user", memory)
+        inputs = blob if len(blob) > len(inputs) else inputs
+    if not outputs:
+        outputs = _outputs(view, memory)
+    if "events" in view.fields:
+        spoken = spoken or Spoken()
+        for _, _, value in view.fields["events"]:
+            read_event_list(value, spoken)
+    if spoken is not None:
+        inputs = inputs or spoken.inputs
+        outputs = outputs or spoken.outputs
+        facts.system = facts.system or spoken.system
+    facts.inputs = tuple(m for m in inputs if m.role != "system")
+    facts.outputs = tuple(join_chunks([m for m in outputs if m.role != "system"]))
+    if facts.system is None:
+        facts.system = next((m.text for m in inputs if m.role == "system" and m.text), None)
+
+
+def _whole(facts: Facts, view: View, memory: dict[Any, Any]) -> tuple[list[Message], list[Message]]:
+    value = view.raw("whole")
+    if value is None:
+        return [], []
+    messages = read_history(value, "whole", "user", memory)
+    facts.new_from = view.number("new_from")
+    answer = view.text("answer")
+    return messages, [Message("assistant", answer)] if answer else []
+
+
+def _first_messages(view: View, field: str, role: Role, memory: dict[Any, Any]) -> list[Message]:
+    for _, key, value in view.fields.get(field, ()):
+        found = read_history(value, key, role, memory)
+        if found:
+            view.note(field, key)
+            return found
+    return []
+
+
+def _first_blob(view: View, field: str, role: Role, memory: dict[Any, Any]) -> list[Message]:
+    for _, key, value in view.fields.get(field, ()):
+        found = read_remembered(value, role, memory)
+        if found:
+            view.note(field, key)
+            return found
+    return []
+
+
+def _outputs(view: View, memory: dict[Any, Any]) -> list[Message]:
+    found = _first_messages(view, "messages_out", "assistant", memory)
+    answer = view.text("answer")
+    if answer and not any(m.text for m in found):
+        return [Message("assistant", answer, tuple(call for m in found for call in m.calls))]
+    return found or _first_blob(view, "blob_out", "assistant", memory)

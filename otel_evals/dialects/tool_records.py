@@ -1,0 +1,70 @@
+"""Tool calls described by a record in a wrapper's input or output: `{tool_name, tool_kwargs, tool_output, …}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_evals.dialects.decoding import decode
+from otel_evals.dialects.facts import ToolFacts
+from otel_evals.dialects.failures import failure_of_result
+from otel_evals.dialects.messages import arguments_of, read_text
+
+__all__ = ["plain_result", "read_tool_record"]
+
+_NAMES = ("tool_name", "toolName", "function_name", "tool")
+_ARGUMENTS = (
+    "tool_kwargs",
+    "tool_args",
+    "toolArgs",
+    "tool_input",
+    "toolInput",
+    "raw_input",
+    "args",
+    "arguments",
+    "kwargs",
+    "input",
+)
+_RESULTS = ("tool_output", "toolOutput", "tool_result", "toolResult", "raw_output", "output", "result", "content")
+_IDS = ("tool_id", "tool_call_id", "toolCallId", "call_id", "id")
+_SURE = (
+    "tool_output",
+    "tool_kwargs",
+    "toolOutput",
+    "tool_result",
+    "toolResult",
+    "raw_output",
+    "tool_args",
+    "toolArgs",
+    "tool_input",
+)
+_WRAPPED = ("raw_output", "content", "blocks", "output", "result", "text")
+
+
+def read_tool_record(value: Any) -> ToolFacts | None:
+    """The call that a decoded value records; None when it is no such record."""
+    value = decode(value)
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = decode(value[0])
+    if not isinstance(value, dict) or not any(key in value for key in _SURE):
+        return None
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str) and value[key]), None)
+    if name is None:
+        return None
+    arguments = next((arguments_of(value[key]) for key in _ARGUMENTS if value.get(key)), None)
+    result = next((decode(value[key]) for key in _RESULTS if value.get(key) is not None), None)
+    call_id = next((value[key] for key in _IDS if isinstance(value.get(key), str) and value[key]), None)
+    failure = failure_of_result(value) or failure_of_result(result)
+    return ToolFacts(call_id, name, arguments, plain_result(result), failure)
+
+
+def plain_result(value: Any) -> Any:
+    """A result without the object that a framework wrapped around it."""
+    value = decode(value)
+    if isinstance(value, dict) and ("is_error" in value or "blocks" in value or "raw_output" in value):
+        for key in _WRAPPED:
+            inner = value.get(key)
+            if inner:
+                return decode(inner) if not isinstance(inner, list) else read_text(inner) or inner
+    if isinstance(value, list) and value and all(isinstance(i, dict) and i.get("type") == "text" for i in value):
+        return decode(read_text(value))
+    return value

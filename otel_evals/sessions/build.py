@@ -1,0 +1,122 @@
+"""Facts of one completed session → the `Session` that judges see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from otel_evals.dialects.facts import Facts
+from otel_evals.sessions.model import CompletionReason, Session, Turn, Usage
+from otel_evals.sessions.tree import Tree
+from otel_evals.sessions.turns import build_turns, to_turn
+
+__all__ = ["SessionHead", "build_session"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """What is known of a session beside its spans."""
+
+    session_id: str
+    session_key: str
+    derived: bool
+    generation: int = 1
+    completion: CompletionReason = "idle"
+    resource: Mapping[str, Any] = field(default_factory=dict)
+    goal: str | None = None
+    """The configured goal, where the session has none of its own."""
+    truncated: bool = False
+    max_turns: int = 200
+
+
+def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
+    """Assembles one session. The order of `facts` does not matter."""
+    drafts = build_turns(facts)
+    turns = tuple(to_turn(draft) for draft in drafts)
+    tree = Tree(facts)
+    ordered = tree.ordered
+    reason = _not_evaluable(turns)
+    truncated = head.truncated or len(turns) > head.max_turns
+    return Session(
+        session_id=head.session_id,
+        session_key=head.session_key,
+        derived=head.derived,
+        conversation_id=_first(f.conversation_id for f in ordered),
+        generation=head.generation,
+        turns=turns[-head.max_turns :],
+        evaluable=reason is None,
+        not_evaluable_reason=reason,
+        incomplete=_incomplete(tree),
+        truncated=truncated,
+        completion=head.completion,
+        system_prompt=_first(f.system for f in ordered),
+        goal=_first(f.goal for f in ordered) or head.goal,
+        service_name=_text(head.resource, "service.name"),
+        service_version=_text(head.resource, "service.version"),
+        environment=_text(head.resource, "deployment.environment.name")
+        or _text(head.resource, "deployment.environment"),
+        agents=tuple(dict.fromkeys(f.agent for f in ordered if f.agent)),
+        models=tuple(dict.fromkeys(f.model for f in ordered if f.model and f.kind == "model")),
+        user_id=_first(f.user_id for f in ordered),
+        tags=tuple(dict.fromkeys(tag for f in ordered for tag in f.tags)),
+        usage=_usage(tree),
+        start_ns=min((f.start_ns for f in facts), default=0),
+        end_ns=max((f.end_ns for f in facts), default=0),
+        span_count=len(facts),
+        attributes=_kept(ordered),
+    )
+
+
+def _not_evaluable(turns: Sequence[Turn]) -> str | None:
+    if not turns:
+        return "no_turns"
+    user = any(turn.user and turn.user.strip() for turn in turns)
+    agent = any(turn.agent and turn.agent.strip() for turn in turns)
+    if not user and not agent:
+        return "no_content"
+    if not user:
+        return "no_user_input"
+    return None if agent else "no_agent_answer"
+
+
+def _incomplete(tree: Tree) -> bool:
+    """A model or tool span lost its parent while the session has wrappers: spans are missing."""
+    wrapped = any(f.kind in ("agent", "chain") for f in tree.ordered)
+    return wrapped and any(f.kind in ("model", "tool") and not f.parent_remote for f in tree.orphans)
+
+
+def _usage(tree: Tree) -> Usage:
+    """Tokens of each model call once: the innermost span that reports them, one per response id."""
+    sums: list[int | None] = [None, None, None]
+    seen: set[str] = set()
+    for item in tree.ordered:
+        if item.kind != "model" or item.usage is None:
+            continue
+        if any(below.usage is not None for below in tree.models_below(item)):
+            continue
+        if item.response_id:
+            if item.response_id in seen:
+                continue
+            seen.add(item.response_id)
+        for index, value in enumerate(item.usage):
+            if value is not None:
+                sums[index] = (sums[index] or 0) + value
+    return Usage(input_tokens=sums[0], output_tokens=sums[1], cached_tokens=sums[2])
+
+
+def _kept(ordered: Iterable[Facts]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for item in ordered:
+        for key, value in (item.kept or {}).items():
+            kept.setdefault(key, value)
+    return kept
+
+
+def _first(values: Iterable[str | None]) -> str | None:
+    return next((value for value in values if value), None)
+
+
+def _text(attributes: Mapping[str, Any], key: str) -> str | None:
+    value = attributes.get(key)
+    return value if isinstance(value, str) and value else None

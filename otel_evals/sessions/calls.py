@@ -1,0 +1,212 @@
+"""Collects a turn's tool calls from spans, messages and events: each call once, with its result and failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from otel_evals.dialects.decoding import decode, plain_text
+from otel_evals.dialects.facts import Call, Facts, Result
+from otel_evals.dialects.failures import merge_failures
+from otel_evals.sessions.model import ToolCall, ToolFailure
+from otel_evals.sessions.portions import ANSWER_TOOLS, Portion
+
+__all__ = ["CallBook"]
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    id: str | None
+    name: str | None
+    arguments: Any
+    result: Any = None
+    failure: ToolFailure | None = None
+    answered: bool = False
+    span: Facts | None = None
+
+    def build(self) -> ToolCall:
+        span = self.span
+        return ToolCall(
+            id=self.id,
+            name=self.name,
+            arguments=self.arguments,
+            result=self.result,
+            error=self.failure,
+            start_ns=span.start_ns if span else None,
+            end_ns=span.end_ns if span else None,
+            span_id=f"{span.span_id:016x}" if span else None,
+        )
+
+
+class CallBook:
+    """The calls of one turn. Add what messages say first, then the tools' own spans."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._by_id: dict[str, _Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def ids(self) -> set[str]:
+        """Ids of all calls known."""
+        return set(self._by_id)
+
+    def add_portion(self, portion: Portion) -> None:
+        """Calls and results of one history; a history that repeats known calls adds nothing."""
+        seen: dict[Any, int] = {}
+        pending: list[_Entry] = []
+        asked = {call.id for call in portion.calls() if call.id}
+        answered = {result.call_id for result in portion.results() if result.call_id}
+        for message in portion.messages:
+            for call in message.calls:
+                if call.name in ANSWER_TOOLS:
+                    continue
+                entry = self._of_call(call, seen, answered - asked)
+                pending.append(entry)
+            for result in message.results:
+                self._settle(result, pending)
+
+    def add_span(self, facts: Facts) -> None:
+        """A tool's own span: it knows best what went in, what came out and whether it failed."""
+        tool = facts.tool
+        if tool is None or tool.name in ANSWER_TOOLS:
+            return
+        entry = self._of_span(facts)
+        if entry is None:
+            entry = _Entry(tool.id, tool.name, tool.arguments)
+            self._entries.append(entry)
+            if tool.id:
+                self._by_id.setdefault(tool.id, entry)
+        entry.span = entry.span or facts
+        entry.name = entry.name or tool.name
+        if not _worth(entry.arguments) or (not isinstance(entry.arguments, dict) and isinstance(tool.arguments, dict)):
+            entry.arguments = tool.arguments if tool.arguments is not None else entry.arguments
+        if _worth(tool.result) and not (entry.answered and tool.failure):
+            entry.result = tool.result
+        elif entry.result is None:
+            entry.result = tool.result
+        entry.failure = merge_failures(tool.failure, entry.failure)
+
+    def build(self) -> tuple[ToolCall, ...]:
+        """All calls, in the order in which they were first mentioned or started."""
+        return tuple(entry.build() for entry in self._entries)
+
+    def _of_call(self, call: Call, seen: dict[Any, int], orphans: set[str]) -> _Entry:
+        """The entry of a call.
+
+        Args:
+            seen: how often this history has named a call without an id, by name and arguments.
+            orphans: ids that only results of this history carry: its calls go by other ids.
+        """
+        if call.id:
+            entry = self._by_id.get(call.id) or self._renamed(call, orphans)
+            if entry is not None:
+                if not _worth(entry.arguments):
+                    entry.arguments = call.arguments
+                entry.name = entry.name or call.name
+                entry.id = entry.id or call.id
+                self._by_id[call.id] = entry
+                return entry
+        else:
+            key = (call.name, plain_text(call.arguments))
+            seen[key] = seen.get(key, 0) + 1
+            same = [
+                e
+                for e in self._entries
+                if e.name == call.name and (plain_text(e.arguments) == key[1] or not _worth(e.arguments))
+            ]
+            if len(same) >= seen[key]:
+                return same[seen[key] - 1]
+        entry = _Entry(call.id, call.name, call.arguments)
+        self._entries.append(entry)
+        if call.id:
+            self._by_id[call.id] = entry
+        return entry
+
+    def _renamed(self, call: Call, orphans: set[str]) -> _Entry | None:
+        """A call known without an id, or under another id, as some exporters rewrite them."""
+        for entry in self._entries:
+            if entry.name != call.name or not (entry.id is None or entry.id in orphans):
+                continue
+            if _same_arguments(entry.arguments, call.arguments) or not _worth(entry.arguments):
+                return entry
+        return None
+
+    def _settle(self, result: Result, pending: list[_Entry]) -> None:
+        entry = self._by_id.get(result.call_id) if result.call_id else None
+        if entry is None:
+            nameless = (
+                [e for e in self._entries if e.id is None and e not in pending]
+                if result.call_id and result.name
+                else []
+            )
+            for candidate in (*pending, *nameless):
+                if not candidate.answered and (result.name is None or candidate.name in (None, result.name)):
+                    entry = candidate
+                    break
+        if entry is None and result.call_id is None:
+            entry = next((e for e in pending if result.name in (None, e.name)), None)
+            if entry is not None and entry.answered:
+                return
+        if entry is None:
+            if not result.name or result.name in ANSWER_TOOLS:
+                return
+            entry = _Entry(result.call_id, result.name, None)
+            self._entries.append(entry)
+            if result.call_id:
+                self._by_id[result.call_id] = entry
+        if result.call_id:
+            entry.id = entry.id or result.call_id
+            self._by_id.setdefault(result.call_id, entry)
+        if not entry.answered or entry.result is None:
+            entry.result = result.content if result.content is not None else entry.result
+        entry.answered = True
+        entry.failure = merge_failures(entry.failure, result.failure)
+
+    def _of_span(self, facts: Facts) -> _Entry | None:
+        tool = facts.tool
+        assert tool is not None
+        if tool.id and (known := self._by_id.get(tool.id)) is not None:
+            return known
+        names = [e for e in self._entries if _same_name(e.name, tool.name)]
+        for entry in names:
+            if entry.span is not None and _encloses(entry.span, facts) and _compatible(entry.arguments, tool.arguments):
+                return entry
+        free = [e for e in names if e.span is None]
+        for entry in free:
+            if _same_arguments(entry.arguments, tool.arguments):
+                return entry
+        for entry in free:
+            if not _worth(entry.arguments) or not _worth(tool.arguments) or not isinstance(tool.arguments, dict):
+                return entry
+        return None
+
+
+def _worth(value: Any) -> bool:
+    return value is not None and value != "" and value != {} and value != []
+
+
+def _same_name(first: str | None, second: str | None) -> bool:
+    if first == second:
+        return True
+    return bool(first and second) and _bare(str(first)) == _bare(str(second))
+
+
+def _bare(name: str) -> str:
+    return name.split("__")[-1].rsplit(".", 1)[-1].replace("-", "_").lower()
+
+
+def _encloses(outer: Facts, inner: Facts) -> bool:
+    """Two spans of one call: one within the other in time, in one trace, by the same name."""
+    if outer.trace_id != inner.trace_id:
+        return False
+    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns and outer.parent_id != inner.parent_id
+
+
+def _same_arguments(first: Any, second: Any) -> bool:
+    return first == second or (_worth(first) and plain_text(decode(first)) == plain_text(decode(second)))
+
+
+def _compatible(first: Any, second: Any) -> bool:
+    return not _worth(first) or not _worth(second) or _same_arguments(first, second) or not isinstance(second, dict)

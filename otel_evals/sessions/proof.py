@@ -1,0 +1,94 @@
+"""Proof that one trace continues another: its history contains all that the other said, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from otel_evals.dialects.decoding import fold, plain_text
+from otel_evals.dialects.facts import Facts, Message
+from otel_evals.sessions.portions import cut
+
+__all__ = ["Evidence", "evidence"]
+
+KEPT = 12
+"""Boundaries of a history that are remembered, the latest first."""
+
+
+class Evidence:
+    """Digests of what a trace has said in the end, and of what its histories had heard before."""
+
+    __slots__ = ("heard", "said")
+
+    def __init__(self) -> None:
+        self.said: set[bytes] = set()
+        self.heard: dict[bytes, int] = {}
+        """Digest → weight of the proof: twice the length of the history it stands for, more with call ids."""
+
+
+def evidence(facts: Iterable[Facts]) -> Evidence:
+    """Digests of one trace."""
+    found = Evidence()
+    for item in facts:
+        if item.kind not in ("model", "agent", "chain") or not (item.inputs or item.outputs):
+            continue
+        _by_message(item, found)
+        _by_turn(item, found)
+    # What the trace itself continues is neither its last word nor news from another trace.
+    inner = found.said & found.heard.keys()
+    found.said -= inner
+    for digest in inner:
+        del found.heard[digest]
+    return found
+
+
+def _by_message(item: Facts, found: Evidence) -> None:
+    """Histories message by message: once with the ids of tool calls, which are the stronger proof, once without."""
+    for with_ids in (True, False):
+        digest = b"ids" if with_ids else b""
+        boundaries: list[tuple[bytes, int]] = []
+        for index, message in enumerate(item.inputs):
+            digest = _extend(digest, message, with_ids)
+            if index + 1 < len(item.inputs):
+                boundaries.append((digest, 2 * (index + 1) + with_ids))
+        for boundary, weight in boundaries[-KEPT:]:
+            found.heard[boundary] = max(weight, found.heard.get(boundary, 0))
+        if item.kind == "model":  # without an output, what it heard must do
+            for message in item.outputs:
+                digest = _extend(digest, message, with_ids)
+            found.said.add(digest)
+
+
+def _by_turn(item: Facts, found: Evidence) -> None:
+    portions = cut(item.inputs)
+    digest = b"turns"
+    finished: list[tuple[bytes, int]] = []
+    for index, portion in enumerate(portions[:-1]):
+        if portion.answer is None:
+            return
+        digest = _pair(digest, portion.user, portion.answer)
+        finished.append((digest, index + 1))
+    for boundary, length in finished[-KEPT:]:
+        found.heard[boundary] = max(2 * length, found.heard.get(boundary, 0))
+    if portions and item.outputs:
+        portions[-1].messages.extend(item.outputs)
+        if portions[-1].answer is not None:
+            found.said.add(_pair(digest, portions[-1].user, portions[-1].answer))
+
+
+def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:
+    h = blake2b(digest, digest_size=12)
+    h.update(fold(message.text).encode("utf-8", "surrogatepass"))
+    for call in message.calls:
+        call_id = call.id if with_ids else None
+        h.update(f"\x1f{call_id}\x1f{call.name}\x1f{plain_text(call.arguments)}".encode("utf-8", "surrogatepass"))
+    for result in message.results:
+        h.update(b"\x1e" + fold(plain_text(result.content)).encode("utf-8", "surrogatepass"))
+    return h.digest()
+
+
+def _pair(digest: bytes, user: str, answer: str) -> bytes:
+    h = blake2b(digest, digest_size=12)
+    h.update(f"{fold(user)}\x1f{fold(answer)}".encode("utf-8", "surrogatepass"))
+    return h.digest()
+

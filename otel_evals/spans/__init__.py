@@ -1,0 +1,1 @@
+"""Neutral span and log snapshots and their readers."""

@@ -1,0 +1,191 @@
+"""SDK spans and log records: the snapshot a hook takes, and the record the worker makes of it later.
+
+`snapshot_span` runs inside the application's `span.end()`, so it only collects references and copies the
+attributes (other processors may rewrite them afterwards). Everything else happens in `SdkReader`, on our thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from otel_evals.spans.record import EventRecord, LinkRecord, LogRecord_, ScopeRecord, SpanRecord, StatusCode
+
+__all__ = ["END", "LOG", "SPAN", "SdkReader", "attributes_of", "end_marker", "size_of", "snapshot_log", "snapshot_span"]
+
+SPAN, LOG, END = "span", "log", "end"
+"""First element of a snapshot: what it is."""
+SPAN_ID = 2
+"""Where the span id is in the snapshot of a span."""
+
+# SpanContext is a tuple: its fields by index cost a fraction of its properties.
+_TRACE_ID, _SPAN_ID, _REMOTE, _FLAGS = 0, 1, 2, 3
+
+_EMPTY: dict[str, Any] = {}
+_STATUS: tuple[StatusCode, StatusCode, StatusCode] = ("unset", "ok", "error")
+_NESTED_SIZE = 64
+"""Characters that an element of a nested value counts for."""
+
+
+def attributes_of(span: Any) -> Any:
+    """The plain dict behind an SDK span's attributes, past a Python-level mapping; {} for none."""
+    try:
+        return span._attributes._dict
+    except AttributeError:  # a later SDK, or a span without attributes
+        return getattr(span, "attributes", None) or _EMPTY
+
+
+def snapshot_span(span: Any, attributes: Any) -> tuple[Any, ...]:
+    """All that a `SpanRecord` needs of an ended `ReadableSpan`, with the attributes copied.
+
+    One flat tuple of plain values. Keeping the span's own objects (context, status, its lists of events and links)
+    alive would cost the application twice as much, in memory it cannot reuse and in garbage collection.
+    """
+    try:
+        context, parent, status = span._context, span._parent, span._status
+        return (
+            SPAN,
+            context[_TRACE_ID],
+            context[_SPAN_ID],
+            context[_FLAGS],
+            None if parent is None else parent[_SPAN_ID],
+            parent is not None and parent[_REMOTE],
+            span._name,
+            span._kind,
+            span._start_time,
+            span._end_time,
+            attributes.copy(),
+            status._status_code,
+            status._description,
+            span._events._dq or (),
+            span._links._dq or (),
+            span._resource,
+            span._instrumentation_scope,
+        )
+    except AttributeError:  # a later SDK with other insides: the public way, slower
+        return _snapshot_public(span, attributes)
+
+
+def _snapshot_public(span: Any, attributes: Any) -> tuple[Any, ...]:
+    context, parent, status = span.context, span.parent, span.status
+    return (
+        SPAN,
+        context.trace_id,
+        context.span_id,
+        context.trace_flags,
+        parent.span_id if parent else None,
+        bool(parent and parent.is_remote),
+        span.name,
+        span.kind,
+        span.start_time,
+        span.end_time,
+        dict(attributes),
+        status.status_code,
+        status.description,
+        tuple(span.events),
+        tuple(span.links),
+        span.resource,
+        span.instrumentation_scope,
+    )
+
+
+def snapshot_log(record: Any) -> tuple[Any, ...]:
+    """The same for an SDK `ReadWriteLogRecord`."""
+    log = record.log_record
+    return (
+        LOG,
+        log.trace_id,
+        log.span_id,
+        log.timestamp,
+        log.observed_timestamp,
+        log.event_name,
+        log.body,
+        dict(log.attributes or _EMPTY),
+        record.resource,
+        record.instrumentation_scope,
+    )
+
+
+def end_marker(session_id: str) -> tuple[Any, ...]:
+    """Travels with the snapshots, so that a session ends after the spans that came before the call."""
+    return (END, session_id)
+
+
+def size_of(value: Any, depth: int = 4) -> int:
+    """Rough size of a value in characters; below `depth` levels an element counts 64."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, (dict, list, tuple)):
+        if not depth or len(value) > 1000:
+            return _NESTED_SIZE * len(value)
+        return sum(size_of(item, depth - 1) for item in (value.values() if isinstance(value, dict) else value))
+    return 8
+
+
+class SdkReader:
+    """Turns snapshots into records; remembers resources and scopes, of which a process has few."""
+
+    def __init__(self) -> None:
+        self._resources: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._scopes: dict[int, tuple[Any, ScopeRecord]] = {}
+
+    def span(self, snapshot: tuple[Any, ...]) -> SpanRecord:
+        _, trace_id, span_id, flags, parent_id, remote, name, kind, start, end, *rest = snapshot
+        attributes, status, description, events, links, resource, scope = rest
+        return SpanRecord(
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=parent_id,
+            name=name if isinstance(name, str) else str(name),
+            start_ns=start or 0,
+            end_ns=end or start or 0,
+            attributes=attributes,
+            kind=getattr(kind, "value", 0) + 1,  # the SDK counts from 0, OTLP from 1
+            status=_STATUS[status.value] if status is not None else "unset",
+            status_message=description or "",
+            events=tuple(EventRecord(event.name, event.timestamp, dict(event.attributes or _EMPTY)) for event in events),
+            links=tuple(
+                LinkRecord(link.context.trace_id, link.context.span_id, dict(link.attributes or _EMPTY))
+                for link in links
+            ),
+            scope=self._scope(scope),
+            resource=self._resource(resource),
+            sampled=bool(flags & 1),
+            parent_remote=bool(remote),
+        )
+
+    def log(self, snapshot: tuple[Any, ...]) -> LogRecord_:
+        _, trace_id, span_id, timestamp, observed, event_name, body, attributes, resource, scope = snapshot
+        name = event_name or attributes.get("event.name") or attributes.get("event_name") or ""
+        return LogRecord_(
+            trace_id=trace_id or 0,
+            span_id=span_id or 0,
+            time_ns=timestamp or observed or 0,
+            event_name=str(name),
+            body=body,
+            attributes=attributes,
+            scope=self._scope(scope),
+            resource=self._resource(resource),
+        )
+
+    def _resource(self, resource: Any) -> Mapping[str, Any]:
+        if resource is None:
+            return _EMPTY
+        found = self._resources.get(id(resource))
+        if found is None or found[0] is not resource:
+            if len(self._resources) > 256:  # an application that makes resources without end
+                self._resources.clear()
+            found = (resource, dict(resource.attributes))
+            self._resources[id(resource)] = found
+        return found[1]
+
+    def _scope(self, scope: Any) -> ScopeRecord:
+        if scope is None:
+            return ScopeRecord()
+        found = self._scopes.get(id(scope))
+        if found is None or found[0] is not scope:
+            if len(self._scopes) > 1024:
+                self._scopes.clear()
+            found = (scope, ScopeRecord(scope.name or "", scope.version or ""))
+            self._scopes[id(scope)] = found
+        return found[1]
