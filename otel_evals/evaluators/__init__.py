@@ -1,0 +1,1 @@
+"""What is asked about a session, and the pure functions that turn answers into scores."""

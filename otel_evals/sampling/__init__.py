@@ -1,0 +1,1 @@
+"""Which sessions are judged, with which known probability, and what may be concluded from those that were."""
