@@ -1,0 +1,140 @@
+"""One answer from one judge model: attempts, waiting, time limits and the breaker, in one place.
+
+Models make single attempts; nothing else in the package retries. Every wait and every call ends by the
+session's deadline, also if a model never returns or ignores being cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from otel_evals.judging.breaker import Breaker
+from otel_evals.judging.models.protocol import ChatReply, ChatRequest, JudgeModel, ModelError
+
+__all__ = ["Caller", "Spent"]
+
+logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_S = 1.0
+_LONGEST_WAIT_S = 60.0
+
+
+@dataclass
+class Spent:
+    """What judging one session has taken so far."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None as soon as one reply's price is unknown."""
+    errors: list[str] = field(default_factory=list)
+
+    def add(self, reply: ChatReply) -> None:
+        self.calls += reply.calls
+        self.input_tokens += reply.input_tokens
+        self.output_tokens += reply.output_tokens
+        self.cached_tokens += reply.cached_tokens
+        known = self.cost_usd is not None and reply.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+
+
+class Caller:
+    """Asks one model. Used from one event loop."""
+
+    def __init__(
+        self,
+        model: JudgeModel,
+        *,
+        attempts: int,
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.model = model
+        self.breaker = Breaker(model.name, clock)
+        self._attempts = attempts
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._sleep = sleep
+        self._rng = rng or random.Random()
+
+    async def ask(self, request: ChatRequest, deadline: float, spent: Spent) -> ChatReply:
+        """One answer, by `deadline` (the clock's seconds).
+
+        Raises:
+            ModelError: the last attempt's error, `expired` when the deadline has passed, or `breaker_open`.
+        """
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return await self._attempt(request, deadline, spent)
+            except ModelError as error:
+                spent.calls += error.calls
+                spent.errors.append(error.error_type)
+                wait = self._wait_s(attempt, error)
+                last = attempt == self._attempts or not error.retryable
+                if last or self._clock() + wait >= deadline:
+                    raise
+            await self._sleep(wait)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _attempt(self, request: ChatRequest, deadline: float, spent: Spent) -> ChatReply:
+        left = deadline - self._clock()
+        if left <= 0:
+            raise ModelError("expired", retryable=False, calls=0)
+        if not self.breaker.allows():
+            raise ModelError("breaker_open", retryable=False, calls=0)
+        limit = min(self._timeout_s, left)
+        try:
+            reply = await _within(self._complete(replace(request, timeout_s=limit)), limit)
+        except ModelError as error:
+            self.breaker.failed(error.error_type)
+            raise
+        except BaseException:  # cancelled: the outcome of a probe stays open
+            self.breaker.abandoned()
+            raise
+        self.breaker.succeeded()
+        spent.add(reply)
+        return reply
+
+    async def _complete(self, request: ChatRequest) -> ChatReply:
+        try:
+            return await self.model.complete(request)
+        except ModelError:
+            raise
+        except Exception as error:  # models may be anybody's code; their message may hold keys or prompts
+            logger.warning("judge %s raised %s", self.model.name, type(error).__name__)
+            raise ModelError("unexpected", retryable=False) from None
+
+    def _wait_s(self, attempt: int, error: ModelError) -> float:
+        """Full jitter over a doubling range, never earlier than the provider asked for."""
+        ceiling = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** (attempt - 1))
+        return max(self._rng.uniform(0.0, ceiling), error.retry_after_s or 0.0)
+
+
+async def _within(work: Awaitable[ChatReply], limit_s: float) -> ChatReply:
+    """Like `asyncio.wait_for`, but does not wait for work that ignores its cancellation."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=limit_s)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if task.done():
+        return task.result()
+    task.add_done_callback(_collect)
+    task.cancel()
+    raise ModelError("timeout", retryable=True)
+
+
+def _collect(task: asyncio.Future[ChatReply]) -> None:
+    """Takes the late outcome of abandoned work, so that the loop does not report it as never retrieved."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,1 @@
+"""Judge models behind one protocol: `rules`, OpenAI-compatible, litellm."""

@@ -1,0 +1,207 @@
+"""From a sampled session to its scores: redaction, gates, the questions as the plan puts them, what comes
+out.
+
+Whatever a provider or a transcript does, each evaluator ends as scored, not applicable or unscorable with a
+reason; and nothing is asked of a judge that the trace already decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from otel_evals.evaluation import Evaluation, JudgedSession, Judgement, JudgeTask
+from otel_evals.evaluators.outcome import unscorable
+from otel_evals.evaluators.protocol import Evaluator
+from otel_evals.judging.asking import Asker
+from otel_evals.judging.calls import Caller, Spent
+from otel_evals.judging.models.protocol import JudgeModel
+from otel_evals.judging.plans import Escalate, Jury, Plan, Separate, Single
+from otel_evals.judging.prompt import prompt_hash
+from otel_evals.judging.redact import Redaction, RedactionError, Redactor
+from otel_evals.judging.select import further_models
+from otel_evals.sessions.model import Session
+from otel_evals.settings import Settings, SettingsError
+
+__all__ = ["Judge"]
+
+logger = logging.getLogger(__name__)
+
+Evaluators = Mapping[str, Evaluator]
+
+
+class Judge:
+    """Judges sessions with one model. Belongs to one event loop; many sessions may be judged at once."""
+
+    def __init__(
+        self,
+        model: JudgeModel,
+        evaluators: Evaluators,
+        settings: Settings,
+        *,
+        redactor: Redactor | None = None,
+        others: Sequence[JudgeModel] = (),
+        clock: Callable[[], float] = time.monotonic,
+        now_ns: Callable[[], int] = time.time_ns,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+        token: Callable[[], str] = lambda: secrets.token_hex(6),
+    ) -> None:
+        """A judge.
+
+        Args:
+            model: Answers the questions.
+            evaluators: The questions, by name; a task names those to ask.
+            settings: Attempts, timeouts, deadline and sizes.
+            redactor: What is taken out before the judge and of what it says. Default: as the settings say.
+            others: The stronger model of the plan `escalate`, the further jurors of `jury`. Default: as the
+            settings say.
+            clock: Monotonic seconds.
+            now_ns: Epoch nanoseconds, the clock of `JudgeTask.enqueued_ns`.
+            sleep: Waits between attempts.
+            rng: Jitter of these waits.
+            token: Gives unpredictable words for boundary and canary.
+        """
+        self._evaluators = evaluators
+        self._settings = settings
+        self._redactor = redactor or _redactor(settings)
+        self._clock = clock
+        self._now_ns = now_ns
+
+        def asker(asked: JudgeModel) -> Asker:
+            caller = Caller(
+                asked,
+                attempts=settings.judge_attempts,
+                timeout_s=settings.judge_timeout,
+                clock=clock,
+                sleep=sleep,
+                rng=rng,
+            )
+            return Asker(caller, settings, token)
+
+        self._plan = _plan(asker(model), [asker(m) for m in others or further_models(settings)], settings)
+
+    async def judge(self, task: JudgeTask) -> JudgedSession:
+        """The session with one evaluation per evaluator that the task names. Raises nothing but cancellation.
+
+        Evaluations carry `error_type` when unscorable: the session's own reason (`no_content`, …), that of
+        the model (`ModelError.error_type`), `expired`, `breaker_open`, `refusal`, `content_filter`,
+        `empty_answer`, `truncated_answer`, `malformed_answer`, `missing_field`, `unknown_label`,
+        `canary_mismatch`, `incomplete_answer`, `evaluator_error`, `unknown_evaluator` or `redaction_failed`.
+        """
+        started = self._clock()
+        spent = Spent()
+        redaction = self._redactor.for_session()
+        evaluators = {name: self._evaluators[name] for name in task.probabilities if name in self._evaluators}
+        evaluations, truncated = await self._evaluate(task, evaluators, redaction, spent)
+        return JudgedSession(
+            session=task.session,
+            evaluations=tuple(
+                _finished(evaluations.get(name) or _unknown(name), probability, redaction)
+                for name, probability in task.probabilities.items()
+            ),
+            judgement=Judgement(
+                model=self._plan.model,
+                plan=self._plan.name,
+                calls=spent.calls,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                cached_tokens=spent.cached_tokens,
+                cost_usd=spent.cost_usd,
+                duration_s=max(0.0, self._clock() - started),
+                prompt_hash=prompt_hash(evaluators),
+                errors=tuple(spent.errors),
+                truncated=truncated,
+            ),
+            rule=task.rule,
+        )
+
+    async def close(self) -> None:
+        """Close the models' connections."""
+        for asker in self._plan.askers:
+            await asker.caller.model.close()
+
+    async def _evaluate(
+        self, task: JudgeTask, evaluators: Evaluators, redaction: Redaction, spent: Spent
+    ) -> tuple[dict[str, Evaluation], bool]:
+        """Evaluations by name, and whether the transcript had to be shortened."""
+        try:
+            session = redaction.session(task.session)
+        except RedactionError as error:
+            logger.warning("a session was not judged: redaction failed (%s)", error)
+            return _all(evaluators, "redaction_failed"), False
+        if reason := not_evaluable(session):
+            return _all(evaluators, reason), False
+        results = {name: gated for name, e in evaluators.items() if (gated := _gate(e, session))}
+        left = {name: e for name, e in evaluators.items() if name not in results}
+        if not left:
+            return results, session.truncated
+        asked = await self._plan.ask(left, session, spent, self._deadline(task))
+        return results | asked.evaluations, asked.truncated
+
+    def _deadline(self, task: JudgeTask) -> float:
+        """When the task expires, in the clock's seconds."""
+        waited_s = max(0, self._now_ns() - task.enqueued_ns) / 1e9 if task.enqueued_ns else 0.0
+        return self._clock() + self._settings.judge_deadline - waited_s
+
+
+def _plan(first: Asker, others: Sequence[Asker], settings: Settings) -> Plan:
+    if settings.plan in ("escalate", "jury") and not others:
+        missing = "escalate_model" if settings.plan == "escalate" else "jury"
+        raise SettingsError(f"plan={settings.plan!r}: it needs a further model; set {missing}")
+    if settings.plan == "escalate":
+        return Escalate(first, others[0], settings.escalate_below)
+    if settings.plan == "jury":
+        return Jury([first, *others])
+    return Separate(first) if settings.plan == "separate" else Single(first)
+
+
+def _redactor(settings: Settings) -> Redactor:
+    return Redactor(settings.redact_patterns, built_in=settings.redact)
+
+
+def not_evaluable(session: Session) -> str | None:
+    """Why there is nothing to judge, or None."""
+    if not session.evaluable:
+        return session.not_evaluable_reason or "not_evaluable"
+    if not session.turns:
+        return "no_turns"
+    if not any(turn.user or turn.agent for turn in session.turns):
+        return "no_content"
+    return None
+
+
+def _gate(evaluator: Evaluator, session: Session) -> Evaluation | None:
+    try:
+        return evaluator.gate(session)
+    except Exception as error:  # evaluators may be anybody's code; one must not take the others with it
+        logger.warning("evaluator %s raised %s", evaluator.name, type(error).__name__)
+        return unscorable(evaluator, "evaluator_error")
+
+
+def _all(evaluators: Evaluators, error_type: str) -> dict[str, Evaluation]:
+    return {name: unscorable(evaluator, error_type) for name, evaluator in evaluators.items()}
+
+
+def _unknown(name: str) -> Evaluation:
+    """A task from a queue may name an evaluator that this process does not have."""
+    return Evaluation(evaluator=name, evaluator_version="", outcome="unscorable", error_type="unknown_evaluator")
+
+
+def _finished(evaluation: Evaluation, probability: float, redaction: Redaction) -> Evaluation:
+    """With its probability, and redacted once more: a judge may write what it was never shown."""
+    try:
+        said = {
+            "explanation": redaction.value(evaluation.explanation),
+            "details": redaction.value(evaluation.details),
+            "evidence": tuple(
+                item.model_copy(update={"quote": redaction.value(item.quote)}) for item in evaluation.evidence
+            ),
+        }
+    except RedactionError:
+        said = {"explanation": None, "details": {}, "evidence": ()}
+    return evaluation.model_copy(update={"probability": probability, **said})
