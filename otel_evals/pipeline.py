@@ -1,0 +1,231 @@
+"""The stages joined: records become sessions, sessions get one decision each, sampled ones are judged and emitted.
+
+Holds no thread and asks no clock of its own accord: the runtime drives it in the application, `replay` in event
+time. Whatever goes wrong with one session stays with that session and is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Protocol
+
+from otel_evals.evaluation import Decision, JudgedSession, JudgeTask
+from otel_evals.evaluators.registry import create_evaluators
+from otel_evals.judging.models.protocol import JudgeModel
+from otel_evals.judging.plan import Judge
+from otel_evals.judging.select import create_model
+from otel_evals.ledger import Ledger
+from otel_evals.queues.memory import MemoryQueue
+from otel_evals.queues.protocol import SessionQueue
+from otel_evals.sampling.sampler import Sampler
+from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
+from otel_evals.sessions.model import Session
+from otel_evals.settings import Settings
+from otel_evals.signals import detect
+from otel_evals.spans.record import LogRecord_, SpanRecord
+from otel_evals.telemetry.emitter import Emitter
+
+__all__ = ["DecisionCallback", "Pipeline", "ResultCallback", "assembler_limits"]
+
+logger = logging.getLogger(__name__)
+
+ResultCallback = Callable[[JudgedSession], None]
+DecisionCallback = Callable[[Session, Decision, str], None]
+
+UNMATCHED_RULE = "none"
+"""Rule shown for sessions that were decided before sampling was asked."""
+
+
+class Clock(Protocol):
+    def __call__(self) -> int:
+        """Epoch nanoseconds."""
+        ...
+
+
+def assembler_limits(settings: Settings) -> AssemblerLimits:
+    return AssemblerLimits(
+        idle_s=settings.idle_timeout,
+        grace_s=settings.grace,
+        max_age_s=settings.max_session_age,
+        max_turns=settings.max_turns,
+        max_session_bytes=settings.max_session_bytes,
+        max_open_sessions=settings.max_open_sessions,
+        max_open_bytes=settings.max_open_bytes,
+        session_keys=settings.session_keys,
+        goal=settings.goal,
+        goal_attributes=settings.goal_attributes,
+        keep_attributes=settings.keep_attributes,
+    )
+
+
+class Pipeline:
+    """From records to emitted scores.
+
+    The assembling side (`add`, `complete`, `flush`) belongs to one thread, the judging side (`judge_next`, `close`)
+    to one event loop; the queue and the ledger are what they share.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        emitter: Emitter | None = None,
+        sampler: Sampler | None = None,
+        model: JudgeModel | object | None = None,
+        queue: SessionQueue | None = None,
+        clock: Clock = time.time_ns,
+        on_result: ResultCallback | None = None,
+        on_decision: DecisionCallback | None = None,
+    ) -> None:
+        self.settings = settings
+        self.sampler = sampler or Sampler(settings)
+        self.queue: SessionQueue = queue or MemoryQueue(settings.queue_capacity)
+        self.ledger = Ledger()
+        self.assembler = SessionAssembler(assembler_limits(settings))
+        self._emitter = emitter
+        self._clock = clock
+        self._on_result = on_result
+        self._on_decision = on_decision
+        self._judge = Judge(create_model(settings, model), create_evaluators(settings.evaluators, settings), settings)
+        self.judging = 0
+        """Sessions with a judge right now."""
+        self.tokens = 0
+        self.cost_usd: float | None = None
+        """Known cost so far; None until a call had a known price."""
+
+    # --- the assembling side ----------------------------------------------------------------------------------
+
+    def add(self, record: SpanRecord | LogRecord_, now_ns: int) -> None:
+        """Feed one record."""
+        if isinstance(record, SpanRecord):
+            self.assembler.add_span(record, now_ns)
+        else:
+            self.assembler.add_log(record, now_ns)
+
+    def complete(self, now_ns: int, open_traces: Collection[int] = ()) -> Iterator[Session]:
+        """Decide on each session that is complete by now; yields them one by one, so that the caller can pause."""
+        for session in self.assembler.poll(now_ns, open_traces):
+            self._decide(session)
+            yield session
+
+    def flush(self, now_ns: int) -> Iterator[Session]:
+        """Complete and decide on all open sessions."""
+        for session in self.assembler.flush(now_ns):
+            self._decide(session)
+            yield session
+
+    def _decide(self, session: Session) -> None:
+        self.ledger.complete()
+        signals = self._signals(session)
+        if self._emitter is not None:
+            self._isolated("count", lambda: self._emit_completed(session, signals))
+        decision, rule = self._offer(session, signals)
+        if decision is not None:
+            self._record(session, decision, rule)
+
+    def _offer(self, session: Session, signals: tuple[str, ...]) -> tuple[Decision | None, str]:
+        """The decision, or None when the session now waits for a judge; and the sampling rule."""
+        if self.sampler.paused:
+            return "paused", UNMATCHED_RULE
+        if not session.evaluable:
+            return "not_evaluable", UNMATCHED_RULE
+        sampled = self.sampler.decide(session, signals)
+        if not sampled.chosen:
+            return "sampled_out", sampled.rule
+        task = JudgeTask(
+            session=session,
+            probabilities=sampled.chosen,
+            rule=sampled.rule,
+            signals=signals,
+            enqueued_ns=self._clock(),
+        )
+        return (None if self.queue.put(task) else "queue_full"), sampled.rule
+
+    # --- the judging side -------------------------------------------------------------------------------------
+
+    async def judge_next(self) -> bool:
+        """Judge the oldest waiting session and emit its scores. False when none waits."""
+        task = self.queue.take()
+        if task is None:
+            return False
+        self.judging += 1
+        decision: Decision = "expired"
+        try:
+            if not self._expired(task):
+                decision = await self._judge_task(task)
+        except Exception as error:  # one poisonous session must not stop the judging of the others
+            decision = "unscorable"
+            logger.warning("otel-evals: a session could not be judged (%s)", type(error).__name__)
+        finally:
+            # Also when cancelled at shutdown: the session was accepted, so it is accounted for.
+            self.judging -= 1
+            self._record(task.session, decision, task.rule)
+        return True
+
+    async def judge_all(self) -> None:
+        """Judge all that wait now, at the configured concurrency."""
+
+        async def worker() -> None:
+            while await self.judge_next():
+                pass
+
+        await asyncio.gather(*(worker() for _ in range(self.settings.judge_concurrency)))
+
+    def expire_all(self) -> None:
+        """Account for all that wait as expired: there is no time left to judge them."""
+        while (task := self.queue.take()) is not None:
+            self._record(task.session, "expired", task.rule)
+
+    async def close(self) -> None:
+        await self._judge.close()
+
+    def _expired(self, task: JudgeTask) -> bool:
+        return self._clock() - task.enqueued_ns > self.settings.judge_deadline * 1e9
+
+    async def _judge_task(self, task: JudgeTask) -> Decision:
+        started = time.time_ns()
+        result = await self._judge.judge(task)
+        self.tokens += result.judgement.input_tokens + result.judgement.output_tokens
+        if result.judgement.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + result.judgement.cost_usd
+        emitter = self._emitter
+        if emitter is not None:
+            self._isolated("emit", lambda: emitter.judged(result, started_ns=started, ended_ns=time.time_ns()))
+        on_result = self._on_result
+        if on_result is not None:
+            self._isolated("hand over", lambda: on_result(result))
+        outcomes = {evaluation.outcome for evaluation in result.evaluations}
+        # What the trace alone decided (not applicable) does not make a session judged whose judge failed.
+        return "unscorable" if "unscorable" in outcomes and "scored" not in outcomes else "judged"
+
+    # --- both -------------------------------------------------------------------------------------------------
+
+    def _signals(self, session: Session) -> tuple[str, ...]:
+        try:
+            return tuple(dict.fromkeys(signal.name for signal in detect(session)))
+        except Exception as error:  # evidence is optional: the session is decided on without it
+            logger.warning("otel-evals: no signals for a session (%s)", type(error).__name__)
+            return ()
+
+    def _emit_completed(self, session: Session, signals: tuple[str, ...]) -> None:
+        if self._emitter is not None:
+            self._emitter.completed(session, signals)
+
+    def _record(self, session: Session, decision: Decision, rule: str) -> None:
+        self.ledger.decide(decision)
+        emitter, on_decision = self._emitter, self._on_decision
+        if emitter is not None:
+            self._isolated("count", lambda: emitter.decided(session, decision, rule))
+        if on_decision is not None:
+            self._isolated("hand over", lambda: on_decision(session, decision, rule))
+
+    @staticmethod
+    def _isolated(what: str, action: Callable[[], None]) -> None:
+        """Run the code of exporters and callbacks: their errors are named in the log, never passed on."""
+        try:
+            action()
+        except Exception as error:  # foreign code
+            logger.warning("otel-evals: could not %s a result (%s)", what, type(error).__name__)

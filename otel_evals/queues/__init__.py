@@ -1,0 +1,1 @@
+"""Where sampled sessions wait for a judge."""

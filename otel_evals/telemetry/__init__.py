@@ -1,0 +1,1 @@
+"""Scores as span, events and metrics."""
