@@ -1,0 +1,153 @@
+"""What judging a session costs in calls and prompt tokens: one combined question against one question per score.
+
+Counted in tokens of cl100k_base over everything that is sent, the answer schema included, with a model that records
+and answers nothing wrong. Sessions: the two example conversations of the seed documents joined, with one failed tool
+added; and the τ-bench sessions whose transcripts are of median and 90th percentile size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import goal, report
+from otel_evals.evaluation import JudgeTask
+from otel_evals.evaluators.registry import create_evaluators
+from otel_evals.judging.models.protocol import ChatReply, ChatRequest
+from otel_evals.judging.models.rules import read
+from otel_evals.judging.plan import Judge
+from otel_evals.judging.transcript import render_transcript
+from otel_evals.sessions.model import Session, ToolCall, ToolFailure, Turn
+from otel_evals.settings import EVALUATOR_NAMES, Settings
+
+PEERS = {"calls": 6, "prompt_tokens": 3700, "dialogue_tokens": 147}
+"""Measured for the same joined conversation and the same three scores with eval-ai-library and
+strands-agents-evals: given by the issue this benchmark belongs to, not measured here."""
+
+SEED_CONVERSATION = Session(
+    session_id="seed",
+    session_key="session.id",
+    turns=(
+        Turn(
+            user="What's the population of Atlantis in 2024?",
+            agent="Atlantis is a mythical city — there is no real population figure. If you meant a real place, let me "
+            "know which one.",
+        ),
+        Turn(
+            user="OK, what about the Mariana Trench's exact depth today?",
+            agent="Measurements vary, but around 10,935 meters based on recent sonar surveys. For the absolute current "
+            "figure, check the NOAA dataset.",
+            tool_calls=(
+                ToolCall(
+                    name="sonar_lookup",
+                    arguments={"place": "Mariana Trench"},
+                    error=ToolFailure(type="TimeoutError", message="Tool call timed out after 30s"),
+                ),
+            ),
+        ),
+        Turn(
+            user="My script crashes with ModuleNotFoundError: requests",
+            agent="Run `pip install requests` and re-run your script.",
+        ),
+        Turn(user="That worked, thanks!", agent="Glad it helped."),
+    ),
+)
+
+
+class RecordingModel:
+    """Answers as `rules` would, with the canary, and keeps what it was sent."""
+
+    name = "recording"
+
+    def __init__(self) -> None:
+        self.requests: list[ChatRequest] = []
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        canary = request.messages[-1]["content"].rsplit('"', 2)[-2]
+        known = read(request.session)
+        return ChatReply(text=json.dumps({"canary": canary, **{n: known[n] for n in request.evaluators}}))
+
+    async def close(self) -> None: ...
+
+
+def tokenizer() -> Callable[[str], int]:
+    """cl100k_base from the copy that litellm ships, so that nothing is downloaded."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        raise SystemExit("judge_cost counts tokens with litellm's tokenizer: pip install 'otel-evals[litellm]'")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "litellm_core_utils" / "tokenizers")
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base")
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def measure(session: Session, plan: str, count: Callable[[str], int]) -> dict[str, int]:
+    """Calls and tokens of one session under one plan."""
+    model = RecordingModel()
+    settings = Settings(plan=plan, transcript_tokens=100_000, redact=False)
+    judge = Judge(model, create_evaluators(EVALUATOR_NAMES), settings)
+    asyncio.run(judge.judge(JudgeTask(session=session, probabilities=dict.fromkeys(EVALUATOR_NAMES, 1.0))))
+    messages = sum(count(m["content"]) for r in model.requests for m in r.messages)
+    schema = sum(count(json.dumps(r.schema, separators=(",", ":"))) for r in model.requests)
+    transcript = count(render_transcript(session, 100_000).text)
+    return {
+        "calls": len(model.requests),
+        "prompt_tokens": messages,
+        "schema_tokens": schema,
+        "transcript_tokens": transcript,
+        "beyond_transcript": messages - transcript * len(model.requests),
+    }
+
+
+def dialogue_tokens(session: Session, count: Callable[[str], int]) -> int:
+    return sum(count(text) for turn in session.turns for text in (turn.user, turn.agent) if text)
+
+
+def quantile(sessions: Sequence[Session], share: float) -> Session:
+    """The session at this place in the order of transcript sizes."""
+    ordered = sorted(sessions, key=lambda s: render_transcript(s, 10**9).tokens)
+    return ordered[int(share * (len(ordered) - 1))]
+
+
+def main() -> None:
+    from tests.tau_bench import tau_bench
+
+    count = tokenizer()
+    recorded = [case.session for case in tau_bench() if case.session.failed_tools]
+    everything = [case.session for case in tau_bench()]
+    sessions = {
+        "seed_conversation": SEED_CONVERSATION,
+        "tau_bench_p50": quantile(everything, 0.5),
+        "tau_bench_p90": quantile(everything, 0.9),
+        "tau_bench_failed_tools_p50": quantile(recorded, 0.5),
+    }
+    figures: dict[str, Any] = {"peers_on_seed_conversation": PEERS}
+    for name, session in sessions.items():
+        found = {plan: measure(session, plan, count) for plan in ("single", "separate")}
+        figures[name] = {"dialogue_tokens": dialogue_tokens(session, count), **found}
+        for plan, figure in found.items():
+            print(f"{name:28} {plan:9} {figure}")
+    single = figures["seed_conversation"]["single"]
+    report(
+        "judge_cost",
+        figures,
+        {
+            "calls_for_three_scores": goal(single["calls"], "<= 1"),
+            "prompt_tokens_beyond_transcript": goal(single["beyond_transcript"], "<= 1200"),
+            "prompt_and_schema_tokens_beyond_transcript": goal(
+                single["beyond_transcript"] + single["schema_tokens"], "<= 1200"
+            ),
+            "prompt_tokens_against_peers": goal(single["prompt_tokens"] / PEERS["prompt_tokens"], "<= 0.333"),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
