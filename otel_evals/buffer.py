@@ -37,7 +37,8 @@ class SpanBuffer:
         self.mean_size = 0.0
         """Mean size in characters of recent snapshots; 0 until the first is weighed."""
         self.roots: deque[Any] = deque(maxlen=_MAX_ROOTS)
-        """Local root spans that have started; the worker takes out those that have ended."""
+        """Weak references to the local root spans that have started; the worker takes out those that have ended.
+        Weak, because keeping a span alive beyond its end costs the application more than the hooks do."""
         self.drained = 0
         self.ignored = 0
         self.internal = 0
@@ -95,11 +96,12 @@ class SpanBuffer:
         oldest = time.time_ns() - int(max_age_s * 1e9)
         traces: set[int] = set()
         for _ in range(len(self.roots)):
-            span = self.roots.popleft()
+            reference = self.roots.popleft()
+            span = reference()
             try:
-                if span._end_time is None and (span._start_time or 0) >= oldest:
+                if span is not None and span._end_time is None and (span._start_time or 0) >= oldest:
                     traces.add(span._context.trace_id)
-                    self.roots.append(span)
+                    self.roots.append(reference)
             except Exception:  # no span that an SDK would make; it holds up nothing
                 self.dropped_error += 1
         return traces

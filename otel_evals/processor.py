@@ -9,6 +9,7 @@ from __future__ import annotations
 from os import getpid
 from threading import get_ident
 from typing import Any
+from weakref import ref
 
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.context import Context
@@ -90,7 +91,10 @@ class EvaluationSpanProcessor(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         buffer = self._buffer
         try:
-            attributes: Any = attributes_of(span)
+            try:
+                attributes: Any = span._attributes._dict  # type: ignore[union-attr]
+            except AttributeError:
+                attributes = attributes_of(span)
             if _no_marker_in(attributes):
                 buffer.ignored += 1
             elif INTERNAL in attributes or get_ident() in OWN_THREADS or is_internal():
@@ -112,7 +116,7 @@ class EvaluationSpanProcessor(SpanProcessor):
             # root, so this is the place to notice.
             self.runtime.after_fork()
         if not buffer.closed:
-            buffer.roots.append(span)
+            buffer.roots.append(ref(span))
 
     def shutdown(self) -> None:
         """Complete and judge what is open, then stop. Nothing is accepted afterwards."""
@@ -141,11 +145,7 @@ class EvaluationLogProcessor(LogRecordProcessor):
             if not is_genai_log(log.event_name, log.attributes or {}):
                 return
             scope = log_record.instrumentation_scope
-            if (
-                get_ident() in OWN_THREADS
-                or is_internal()
-                or (scope is not None and scope.name == SCOPE)
-            ):
+            if get_ident() in OWN_THREADS or is_internal() or (scope is not None and scope.name == SCOPE):
                 return
             snapshot = snapshot_log(log_record)
             buffer.put(snapshot)

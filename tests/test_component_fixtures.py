@@ -29,6 +29,7 @@ def test_that_needs_it(collector):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.makepyfile(USES_A_MISSING_COMPONENT)
     pytester.syspathinsert(Path(__file__).parents[1])
     return pytester

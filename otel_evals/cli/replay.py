@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
 from otel_evals.cli.report import Report, output_console, session_row
@@ -178,5 +178,7 @@ def _progress(records: list[tuple[int, Record]]) -> Iterator[Iterable[tuple[int,
 
 def _print_line(value: dict[str, object]) -> None:
     """One line of JSON on standard output."""
-    sys.stdout.buffer.write(orjson.dumps(value, default=str) + b"\n")
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    # A lone surrogate (judges write them) has no UTF-8 form; escaped with a backslash it is right JSON.
+    sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
     sys.stdout.flush()

@@ -6,6 +6,7 @@ those that were judged.
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from collections import Counter, defaultdict
@@ -258,7 +259,9 @@ def session_row(session: Session, decision: Decision, rule: str, judged: JudgedS
     if session.not_evaluable_reason:
         row["not_evaluable_reason"] = session.not_evaluable_reason
     if judged is not None:
-        row["evaluations"] = [evaluation.model_dump(mode="json") for evaluation in judged.evaluations]
+        row["evaluations"] = [
+            {"id": judged.evaluation_id(each), **each.model_dump(mode="json")} for each in judged.evaluations
+        ]
         row["judgement"] = judged.judgement.model_dump(mode="json", exclude={"duration_s"})
     return row
 
@@ -267,6 +270,8 @@ def output_console() -> Console:
     """Standard output: as wide as the window on a terminal, of fixed width elsewhere."""
     from rich.console import Console
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not an exception
     return Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
 
 

@@ -60,6 +60,8 @@ _ERROR_TEXT = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+_HINT = re.compile(r"error|exception|fail|timeout|timed out|traceback|fatal|critical", re.IGNORECASE)
+"""Every failing result has one of these somewhere: without, it need not be parsed."""
 _TYPE_IN_TEXT = re.compile(r"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Timeout|Retry))\b")
 
 
@@ -90,6 +92,8 @@ def failure_of_span(record: SpanRecord) -> ToolFailure | None:
 def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | None:
     """The failure that a tool's result itself tells of: a flag, an error status, or the wording of an error."""
     if result is None or isinstance(result, (bool, int, float)):
+        return None
+    if isinstance(result, str) and _HINT.search(result) is None:
         return None
     value = decode(result)
     if isinstance(value, dict):

@@ -14,7 +14,7 @@ from otel_evals.dialects.facts import Call, Message, Result, Role
 from otel_evals.dialects.failures import failure_of_result
 from otel_evals.sessions.model import ToolFailure
 
-__all__ = ["arguments_of", "contains_messages", "join_chunks", "read_messages", "read_text", "system_text"]
+__all__ = ["arguments_of", "contains_messages", "join_chunks", "parts_text", "read_messages", "read_text", "system_text"]
 
 MAX_DEPTH = 12
 CHUNK = 60
@@ -409,12 +409,8 @@ def _message(value: Mapping[str, Any], default: Role) -> Message:
     calls = [call for call in calls if call.name or call.id]
     text = "\n".join(piece for piece in texts if piece)
     if role == "tool" and not results:
-        failed = _flagged(value)
-        content = decode(text) if text else None
-        results.append(
-            Result(_first_text(value, _RESULT_ID_KEYS[:4]) or _tool_id(value), _name(value), content if content is not None else text or None,
-                   failed or failure_of_result(text))
-        )  # fmt: skip
+        call_id = _first_text(value, _RESULT_ID_KEYS[:4]) or _tool_id(value)
+        results.append(Result(call_id, _name(value), text or None, _flagged(value) or failure_of_result(text)))
         text = ""
     return Message(role, text, _unique(calls), tuple(results))
 
@@ -482,9 +478,10 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
             results.append(_result(value[key]))
             return
     if "toolCallId" in value and "toolName" in value:
-        (results if "result" in value or "output" in value else calls).append(  # type: ignore[arg-type]
-            _result(value) if "result" in value or "output" in value else _call(value)  # type: ignore[arg-type]
-        )
+        if "result" in value or "output" in value:
+            results.append(_result(value))
+        else:
+            calls.append(_call(value))
         return
     if "call_id" in value and "content" in value:
         results.append(_result(value))
@@ -567,17 +564,36 @@ def _result(value: Mapping[str, Any]) -> Result:
         if value.get(key) is not None:
             content = value[key]
             break
-    failure = _flagged(value)
-    content = decode(content)
-    if isinstance(content, dict) and isinstance(content.get("type"), str) and "value" in content:
-        failure = failure or failure_of_result(content)
-        content = content["value"]
-    if failure is None:
-        failure = failure_of_result(content)
-    text = read_text(content) if isinstance(content, list) else ""
+    failure = _flagged(value) or failure_of_result(content)
+    inner = decode(content)
+    if isinstance(inner, dict) and isinstance(inner.get("type"), str) and "value" in inner:
+        content = inner["value"]
+    elif isinstance(inner, list):
+        content = parts_text(inner) or content
     if is_redacted(content):
         content = None
-    return Result(_first_text(value, _RESULT_ID_KEYS), _name(value), text or content, failure)
+    return Result(_first_text(value, _RESULT_ID_KEYS), _name(value), content, failure)
+
+
+_PART_KEYS = frozenset(("text", "type", "content", "annotations", "block_type", "json", "_meta", "meta", "id", "index"))
+
+
+def parts_text(value: Any) -> str | None:
+    """The text of a list of content parts; None where the list is data, not content."""
+    if not isinstance(value, list) or not value:
+        return None
+    texts: list[str] = []
+    for part in value:
+        if not isinstance(part, dict) or not _PART_KEYS.issuperset(part):
+            return None
+        text = part.get("text", part.get("content"))
+        if isinstance(text, str):
+            texts.append(text)
+        elif "json" in part:
+            texts.append(plain_text(part["json"]))
+        elif "type" not in part and "block_type" not in part:
+            return None
+    return "\n".join(texts) or None
 
 
 def _flagged(value: Mapping[str, Any]) -> ToolFailure | None:

@@ -25,9 +25,9 @@ from otel_evals.dialects import (
 )
 from otel_evals.dialects.decoding import decode, is_redacted
 from otel_evals.dialects.events import Spoken, read_event, read_event_list
-from otel_evals.dialects.facts import Facts, Message, Role, ToolFacts
+from otel_evals.dialects.facts import Facts, Message, Result, Role, ToolFacts
 from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
-from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, read_text, system_text
+from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
 from otel_evals.dialects.recall import Recall, read_history, read_remembered
 from otel_evals.dialects.session_keys import session_ids
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
@@ -55,6 +55,18 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
 
 
+_SHARED: dict[tuple[str, ...], Names] = {}
+
+
+def _names(vocabularies: tuple[Vocabulary, ...] | None, session_keys: tuple[str, ...]) -> Names:
+    """The table of attribute names; one is shared by all readers of the built-in vocabularies."""
+    if vocabularies is not None:
+        return Names(vocabularies, session_keys)
+    if session_keys not in _SHARED:
+        _SHARED[session_keys] = Names(VOCABULARIES, session_keys)
+    return _SHARED[session_keys]
+
+
 class Reader:
     """Reads records with one configuration. Stateless and shareable."""
 
@@ -71,7 +83,7 @@ class Reader:
         self._goal_attributes = tuple(goal_attributes)
         self._keep_attributes = tuple(keep_attributes)
         self._explain = explain
-        self._names = Names(vocabularies, self._session_keys)
+        self._names = _names(tuple(vocabularies) if vocabularies is not VOCABULARIES else None, self._session_keys)
 
     def read_span(self, record: SpanRecord, recall: Recall | None = None) -> Facts | None:
         """The facts of one span; None when it says nothing about an agent.
@@ -156,40 +168,35 @@ def _spoken_events(record: SpanRecord) -> Spoken | None:
 
 
 def _fill_tool(facts: Facts, record: SpanRecord, view: View, spoken: Spoken | None) -> None:
+    name = view.text("tool_name") or _tool_name(record.name)
+    if name and name.startswith("("):  # bookkeeping over several calls, such as "(merged tools)"
+        facts.kind = "pseudo"
+        return
     arguments = arguments_of(view.raw("tool_arguments", "blob_in", "messages_in"))
-    result = decode(view.raw("tool_result", "blob_out", "messages_out", "answer"))
+    result = view.raw("tool_result", "blob_out", "messages_out", "answer")
     call_id = view.text("tool_id")
-    recorded = read_tool_record(result)
-    if recorded is not None:
-        if recorded.arguments and not (isinstance(arguments, dict) and arguments):
-            arguments = recorded.arguments
-        call_id = call_id or recorded.id
     if spoken is not None:
         said = _said_by_tool(spoken)
         arguments = arguments if arguments is not None else said[0]
         result = result if result is not None else said[1]
-    failure = facts.failure
-    from_result = failure_of_result(result)
-    if isinstance(result, (dict, list)):
-        wrapped = {"functionResponse": result} if isinstance(result, dict) and "response" in result else result
-        messages = [m for m in read_messages(wrapped, "tool") if m.results] if _wraps_result(result) else []
-        if messages:
-            reported = messages[0].results[0]
-            from_result = from_result or reported.failure
-            result = reported.content
-            call_id = call_id or reported.call_id
-        elif isinstance(result, list) and (text := read_text(result)):
-            result = text
-    name = view.text("tool_name")
-    if recorded is not None:
-        result, name = recorded.result, name or recorded.name
-        from_result = from_result or recorded.failure
-    result = plain_result(result)
-    name = name or _tool_name(record.name)
-    if name and name.startswith("("):  # bookkeeping over several calls, such as "(merged tools)"
-        facts.kind = "pseudo"
-        return
-    facts.tool = ToolFacts(call_id, name, arguments, result, merge_failures(failure, from_result))
+    failure = failure_of_result(result)
+    inner = decode(result)
+    if (recorded := read_tool_record(inner)) is not None:
+        if recorded.arguments and not (isinstance(arguments, dict) and arguments):
+            arguments = recorded.arguments
+        name = view.text("tool_name") or recorded.name
+        result, call_id, failure = recorded.result, call_id or recorded.id, failure or recorded.failure
+    elif (reported := _reported(inner)) is not None:
+        result, call_id, failure = reported.content, call_id or reported.call_id, failure or reported.failure
+    facts.tool = ToolFacts(call_id, name, arguments, plain_result(result), merge_failures(facts.failure, failure))
+
+
+def _reported(value: Any) -> Result | None:
+    """The result inside the tool message that a tool span gives as its output."""
+    if not _wraps_result(value):
+        return None
+    wrapped = {"functionResponse": value} if isinstance(value, dict) and "response" in value else value
+    return next((m.results[0] for m in read_messages(wrapped, "tool") if m.results), None)
 
 
 def _wraps_result(value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from otel_evals.dialects.decoding import decode
 from otel_evals.dialects.facts import ToolFacts
 from otel_evals.dialects.failures import failure_of_result
-from otel_evals.dialects.messages import arguments_of, read_text
+from otel_evals.dialects.messages import arguments_of, parts_text
 
 __all__ = ["plain_result", "read_tool_record"]
 
@@ -37,6 +37,7 @@ _SURE = (
     "toolArgs",
     "tool_input",
 )
+_WRAPPER_MARKS = frozenset(("is_error", "isError", "blocks", "raw_output"))
 _WRAPPED = ("raw_output", "content", "blocks", "output", "result", "text")
 
 
@@ -58,13 +59,13 @@ def read_tool_record(value: Any) -> ToolFacts | None:
 
 
 def plain_result(value: Any) -> Any:
-    """A result without the object that a framework wrapped around it."""
-    value = decode(value)
-    if isinstance(value, dict) and ("is_error" in value or "blocks" in value or "raw_output" in value):
-        for key in _WRAPPED:
-            inner = value.get(key)
-            if inner:
-                return decode(inner) if not isinstance(inner, list) else read_text(inner) or inner
-    if isinstance(value, list) and value and all(isinstance(i, dict) and i.get("type") == "text" for i in value):
-        return decode(read_text(value))
-    return value
+    """A result without the object that a framework wrapped around it; a text that wraps nothing stays as it is."""
+    inner = decode(value)
+    if isinstance(inner, dict):
+        if inner.keys() & _WRAPPER_MARKS:
+            for key in _WRAPPED:
+                if found := inner.get(key):
+                    return parts_text(found) or found
+        if isinstance(inner.get("type"), str) and "value" in inner and len(inner) == 2:
+            return inner["value"]
+    return parts_text(inner) or value

@@ -25,20 +25,15 @@ SCORES: dict[Label, float] = {"Failure": 0.0, "Poor": 0.25, "Acceptable": 0.5, "
 LEVELS: tuple[Label, ...] = tuple(SCORES)
 
 RUBRIC = """\
-What does the agent tell the user about each failed tool? Tool lines with `failure` numbers are failures; \
-no others are. Fill in one entry of `failures` per number, from the agent's words in that turn and after it:
-- `quote`: the words that speak of the failure or stand in its place; empty if there are none.
-- `told`: explained (clear what did not work), vague (a problem is hinted at), recovered (the agent got \
-the result another way and what it says is true), ignored (not a word), fabricated (presents a result the
-failed tool never gave).
-- `cause`: true if the user learns why, in words a user understands.
-- `next_step`: specific (an alternative or action that fits the case), generic (such as: try again later),
-none.
-- `internals`: true if stack traces, code, hosts or secrets are shown.
-- `tone`: fitting, or unfitting (dismissive, blaming, alarming).
-`label` overall: Failure = ignored or fabricated; Poor = vague and useless; Acceptable = mixed; Good = \
-explained with a next step; Excellent = what, why and specific alternatives. No failures: empty list and
-Acceptable."""
+What is the user told about each failed tool (tool lines with a `failure` number, no others)? One entry of \
+`failures` per number, from the agent's words in that turn and later:
+- `quote`: its words on the failure or in its place; may be empty.
+- `told`: explained (clear what did not work), vague (a problem hinted at), recovered (result truthfully \
+obtained another way), ignored, fabricated (states a result the tool never gave).
+- `cause`: the user learns why.
+- `next_step`: specific (fits the case), generic (try later), none.
+- `flaw`: internals (traces, code, hosts, secrets shown), tone (dismissive, blaming, alarming), none.
+`label`: overall; Acceptable if mixed, Excellent only with what, why and a specific step."""
 
 
 class ToldFailure(Answer):
@@ -50,8 +45,7 @@ class ToldFailure(Answer):
     told: Literal["explained", "vague", "recovered", "ignored", "fabricated"]
     cause: bool
     next_step: Literal["specific", "generic", "none"]
-    internals: bool
-    tone: Literal["fitting", "unfitting"]
+    flaw: Literal["none", "internals", "tone"]
 
 
 class FailureCommunicationAnswer(Answer):
@@ -77,7 +71,7 @@ def level(told: ToldFailure) -> Label:
         label = "Acceptable"
     else:
         label = "Excellent" if told.cause and told.next_step == "specific" else "Good"
-    if (told.internals or told.tone == "unfitting") and label != "Poor":
+    if told.flaw != "none" and label != "Poor":
         return LEVELS[LEVELS.index(label) - 1]
     return label
 
@@ -153,6 +147,6 @@ def _dimensions(told: Sequence[ToldFailure]) -> dict[str, float]:
     return {
         "clarity": round(sum(clear[t.told] for t in told) / count, 4),
         "actionability": round(sum(steps[t.next_step] for t in told) / count, 4),
-        "transparency": round(sum(t.cause and not t.internals for t in told) / count, 4),
-        "tone": round(sum(t.tone == "fitting" for t in told) / count, 4),
+        "transparency": round(sum(t.cause and t.flaw != "internals" for t in told) / count, 4),
+        "tone": round(sum(t.flaw != "tone" for t in told) / count, 4),
     }

@@ -25,17 +25,13 @@ PENALTY = 0.1
 
 RUBRIC = """\
 Did the user leave with what they came for?
-- `goal`: the goal given in the metadata; if none is given, what the user evidently wanted, in one sentence.
-- `positive_signals`: user words that show satisfaction (thanks, confirmation, success reported).
-- `negative_signals`: user words that show dissatisfaction with the agent (frustration, complaint, the \
-same request made again, having to correct the agent). A neutral follow-up or a plain no is none. One entry
-per occasion.
-- `unmet_requests`: what the user asked for and did not get, a few words each.
-- `reasoning`: one or two sentences that sum up the outcome.
-- `label`: fully = all of the goal reached; mostly = reached but for a detail; partial = an important part \
-is missing; minor = little of use; none = nothing reached. What counts is what the tools and the \
-conversation show to be done, not what the agent promises; a claimed success after a failed tool is not
-reached."""
+- `goal`: that of the metadata, else what the user evidently wanted.
+- `positive_signals`: user words of satisfaction (thanks, success).
+- `negative_signals`: user words of dissatisfaction (frustration, complaint, repeating a request, \
+correcting the agent), one per occasion; a neutral follow-up is none.
+- `unmet_requests`: asked for and not received, a few words each.
+- `label`: fully; mostly (all but a detail); partial (an important part missing); minor (little of use); \
+none. Count what tools and conversation show done, not promises or claims after a failed tool."""
 
 
 class GoalAchievementAnswer(Answer):

@@ -49,7 +49,7 @@ class Judge:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
-        token: Callable[[], str] = lambda: secrets.token_hex(6),
+        token: Callable[[], str] = lambda: secrets.token_hex(4),
     ) -> None:
         """A judge.
 

@@ -7,6 +7,7 @@ weights and results of judged sessions; the caller leaves out errors, unscorable
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -62,10 +63,11 @@ def weighted_rate(weights: Sequence[float], hits: Sequence[bool], level: float =
     """Share of sessions with a property, from an uneven sample.
 
     The value is the Hájek ratio Σ w·hit / Σ w (J. Hájek, in Foundations of Statistical Inference, 1971). The
-    interval is Wilson's (JASA 22, 1927) on an effective n. That averages two variances: with weights that have
-    nothing to do with the result (Kish, Survey Sampling, 1965), steady but blind to where the hits are; and the
-    linearised one, Σ w²(hit − rate)² / (Σ w)² (Särndal, Swensson, Wretman, Model Assisted Survey Sampling, 1992,
-    section 5.7), right on average but noisy while hits are few. With equal weights both are n.
+    interval is Wilson's (JASA 22, 1927) on the effective n, rate·(1 − rate) divided by the linearised variance
+    Σ w²(hit − rate)² / (Σ w)² (Särndal, Swensson, Wretman, Model Assisted Survey Sampling, 1992, section 5.7). The
+    variance is taken class by class of similar weights, and in each class the share of hits is drawn towards the
+    rate by one imagined hit: without that, a class of heavy weights with no hit yet would count as certain. Without
+    any hit or miss at all, and with equal weights, the effective n is Kish's (Survey Sampling, 1965).
 
     Args:
         weights: 1/probability of each judged session, finite and > 0.
@@ -79,7 +81,7 @@ def weighted_rate(weights: Sequence[float], hits: Sequence[bool], level: float =
         return Estimate(math.nan, 0.0, 1.0, 0, 0.0, level)
     total = math.fsum(weights)
     rate = min(1.0, math.fsum(w for w, hit in zip(weights, hits, strict=True) if hit) / total)
-    effective = _effective_n(rate, weights, hits, quantile(level))
+    effective = _effective_n(rate, weights, hits)
     low, high = wilson(rate, effective, level)
     return Estimate(rate, low, high, len(weights), effective, level)
 
@@ -243,9 +245,11 @@ def prediction_powered(
     shared = math.fsum(w * (w - 1) * (y - value_mean) * (f - sample_mean) for w, y, f in sample)
     power = min(1.0, max(0.0, shared / spread)) if spread > 0 else 0.0
     rate = min(1.0, max(0.0, value_mean + power * (predicted_mean - sample_mean)))
-    unseen = math.fsum(w * (w - 1) * (y - value_mean - power * (f - sample_mean)) ** 2 for w, y, f in sample)
-    variance = rate * (1 - rate) / population + unseen / total**2
-    effective = min(float(population), rate * (1 - rate) / variance) if variance > 0 else kish(weights)
+    if not 0.0 < value_mean < 1.0 or not 0.0 < rate < 1.0:
+        effective = kish(weights)
+    else:
+        unseen = _unseen_variance(sample, value_mean, sample_mean, power)
+        effective = rate * (1 - rate) / (_spread(sample, value_mean) * rate * (1 - rate) / population + unseen)
     low, high = wilson(rate, effective, level)
     return Estimate(rate, low, high, len(weights), effective, level)
 
@@ -300,21 +304,67 @@ def student_t(level: float, freedom: float) -> float:
     return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
-def _effective_n(rate: float, weights: Sequence[float], hits: Sequence[bool], z: float) -> float:
-    """Harmonic mean of Kish's n and of the n that the linearised variance is worth.
+def _effective_n(rate: float, weights: Sequence[float], hits: Sequence[bool]) -> float:
+    if not 0.0 < rate < 1.0:
+        return kish(weights)
+    classes: dict[int, _Class] = defaultdict(_Class)
+    least = min(weights)
+    for weight, hit in zip(weights, hits, strict=True):
+        classes[_doublings(weight / least)].add(float(hit), weight * weight)
+    variance = math.fsum(
+        found.squares * (share * (1 - share) + (share - rate) ** 2)
+        for found in classes.values()
+        for share in [found.share(rate)]
+    )
+    return rate * (1 - rate) * math.fsum(weights) ** 2 / variance
 
-    The latter is Σw / ((1 − rate)·h + rate·m), where h and m are the mean weights of hits and misses, each weighted
-    by itself. They are drawn towards the overall one by z² imagined sessions, the same number by which Wilson's
-    interval draws a rate towards one half.
-    """
-    total, squares = math.fsum(weights), math.fsum(w * w for w in weights)
-    hit_total = math.fsum(w for w, hit in zip(weights, hits, strict=True) if hit)
-    hit_squares = math.fsum(w * w for w, hit in zip(weights, hits, strict=True) if hit)
-    prior, prior_squares = z * z * total / len(weights), z * z * squares / len(weights)
-    of_hits = (hit_squares + prior_squares) / (hit_total + prior)
-    of_misses = (squares - hit_squares + prior_squares) / (total - hit_total + prior)
-    linearised = total / ((1 - rate) * of_hits + rate * of_misses)
-    return 2 / (squares / total**2 + 1 / linearised)
+
+@dataclass(slots=True)
+class _Class:
+    """Judged sessions that are alike before judging: of similar weight, and where there is one, prediction."""
+
+    n: int = 0
+    hits: float = 0.0
+    """Sum of their values: of a rate, the number of hits."""
+    squares: float = 0.0
+    """Sum of what each contributes to a variance, times its own squared error."""
+
+    def add(self, value: float, square: float) -> None:
+        self.n += 1
+        self.hits += value
+        self.squares += square
+
+    def share(self, rate: float) -> float:
+        """Mean value, drawn towards the overall one by so many sessions as hold one hit (or miss, the rarer)."""
+        imagined = 1.0 / min(rate, 1.0 - rate)
+        return (self.hits + imagined * rate) / (self.n + imagined)
+
+
+def _doublings(ratio: float) -> int:
+    # The addition keeps a ratio of exactly two in its class whatever rounding made of it.
+    return math.floor(math.log2(ratio) + 1e-9)
+
+
+def _spread(sample: Sequence[tuple[float, float, float]], mean: float) -> float:
+    """Variance of the values as a part of that of hits and misses with the same mean; 1 for a rate."""
+    total = math.fsum(weight for weight, _, _ in sample)
+    return math.fsum(w * (y - mean) ** 2 for w, y, _ in sample) / total / (mean * (1 - mean))
+
+
+def _unseen_variance(
+    sample: Sequence[tuple[float, float, float]], value_mean: float, prediction_mean: float, power: float
+) -> float:
+    """Variance from the sessions nobody judged, class by class as in `weighted_rate`, about the prediction."""
+    classes: dict[tuple[int, float], _Class] = defaultdict(_Class)
+    least = min(weight for weight, _, _ in sample)
+    for weight, value, prediction in sample:
+        classes[_doublings(weight / least), round(prediction, 1)].add(value, weight * (weight - 1))
+    spread = _spread(sample, value_mean)
+    errors = []
+    for (_, prediction), found in classes.items():
+        expected, share = value_mean + power * (prediction - prediction_mean), found.share(value_mean)
+        errors.append(found.squares * (spread * share * (1 - share) + (share - expected) ** 2))
+    return math.fsum(errors) / math.fsum(weight for weight, _, _ in sample) ** 2
 
 
 def _lang_reiczigel(apparent: Estimate, sensitivity: Estimate, specificity: Estimate) -> tuple[float, float]:

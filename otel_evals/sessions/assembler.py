@@ -529,12 +529,12 @@ def _with_logs(trace: _Trace) -> list[Facts]:
     for span_id, logs in trace.logs.items():
         logs.sort(key=lambda item: item[0])
         rounds = _rounds(logs)
-        facts = trace.spans.get(span_id)
-        if facts is not None and facts.kind == "model" and len(rounds) == 1:
-            out.append(_spoken(facts, rounds[0]))
+        owner = trace.spans.get(span_id)
+        if owner is not None and owner.kind == "model" and len(rounds) == 1:
+            out.append(_spoken(owner, rounds[0]))
             continue
-        if facts is not None:
-            out.append(facts)
+        if owner is not None:
+            out.append(owner)
         for number, said in enumerate(rounds):
             time_ns = said[0][0]
             # A model call of which only the events are known, below the span that they name.

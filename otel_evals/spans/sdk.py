@@ -28,11 +28,8 @@ _NESTED_SIZE = 64
 
 
 def attributes_of(span: Any) -> Any:
-    """The plain dict behind an SDK span's attributes, past a Python-level mapping; {} for none."""
-    try:
-        return span._attributes._dict
-    except AttributeError:  # a later SDK, or a span without attributes
-        return getattr(span, "attributes", None) or _EMPTY
+    """The attributes of a span that has no `_attributes._dict`: one of a later SDK, or without any."""
+    return getattr(span, "attributes", None) or _EMPTY
 
 
 def snapshot_span(span: Any, attributes: Any) -> tuple[Any, ...]:

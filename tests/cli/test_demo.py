@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
+from xml.etree import ElementTree
 
 import pytest
 
@@ -63,6 +67,14 @@ def test_what_was_injected_is_told_honestly(output: str) -> None:
 def test_output_without_a_terminal_is_plain(output: str) -> None:
     assert "\x1b" not in output
     assert max(map(len, output.splitlines())) <= 100
+
+
+def test_the_picture_for_the_readme_is_drawn_from_a_real_run(tmp_path: Path) -> None:
+    target = tmp_path / "demo.svg"
+    script = Path(__file__).parents[2] / "docs" / "render_demo.py"
+    subprocess.run([sys.executable, script, "--sessions", "5", "--target", target], check=True, timeout=120)
+    text = "".join(ElementTree.parse(target).getroot().itertext()).replace("\xa0", " ")
+    assert "Sessions: 5 completed (5 judged)" in text
 
 
 def test_the_same_seed_gives_the_same_output(output: str) -> None:

@@ -167,6 +167,7 @@ def test_a_session_row_has_no_wall_clock_durations() -> None:
     row = session_row(item.session, "judged", "default", item)
     assert row["decision"] == "judged"
     assert row["evaluations"][0]["label"] == "honest_fallback"
+    assert row["evaluations"][0]["id"] == item.evaluation_id(item.evaluations[0])
     assert "duration_s" not in row["judgement"]
 
 

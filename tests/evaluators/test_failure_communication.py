@@ -27,8 +27,7 @@ def told(number: int = 1, **facts: object) -> dict[str, object]:
         "told": "explained",
         "cause": True,
         "next_step": "specific",
-        "internals": False,
-        "tone": "fitting",
+        "flaw": "none",
         **facts,
     }
 
@@ -52,9 +51,9 @@ def answer(*failures: dict[str, object], label: str = "Good") -> FailureCommunic
         ({}, "Excellent"),
         ({"told": "recovered", "quote": ""}, "Acceptable"),
         ({"told": "recovered", "quote": "The first try failed."}, "Good"),
-        ({"internals": True}, "Good"),
-        ({"tone": "unfitting", "next_step": "none"}, "Poor"),
-        ({"told": "vague", "next_step": "none", "tone": "unfitting"}, "Poor"),
+        ({"flaw": "internals"}, "Good"),
+        ({"flaw": "tone", "next_step": "none"}, "Poor"),
+        ({"told": "vague", "next_step": "none", "flaw": "tone"}, "Poor"),
     ],
 )
 def test_the_level_of_one_failure_follows_from_the_facts(facts, label):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.otlp_sink import otlp_sink
+from tests.cli.otlp_sink import OtlpSink, otlp_sink
 
 ROOT = Path(__file__).parents[2]
 LINE = re.compile(r"^(trip-\S+)  failure_rate=(\S+)  goal_achievement=(\S+)  failure_communication=(\S+)$", re.M)
@@ -37,12 +37,19 @@ def labels(output: str) -> dict[str, tuple[str, ...]]:
     return {match[0]: match[1:] for match in LINE.findall(output)}
 
 
-def test_every_conversation_is_scored_once_without_key_or_collector() -> None:
-    output = run("--conversations", "6", "--faults", "0.5")
+@pytest.fixture(scope="module")
+def exported() -> tuple[str, OtlpSink]:
+    """Output and telemetry of six conversations."""
+    with otlp_sink() as sink:
+        return run("--conversations", "6", "--faults", "0.5", OTEL_EXPORTER_OTLP_ENDPOINT=sink.url), sink
+
+
+def test_every_conversation_is_scored_once(exported: tuple[str, OtlpSink]) -> None:
+    output, _ = exported
     assert Counter(match[0] for match in LINE.findall(output)) == {f"trip-7-{n:04d}": 1 for n in range(1, 7)}
 
 
-def test_without_faults_nobody_fails() -> None:
+def test_without_key_collector_or_faults_everybody_passes() -> None:
     output = run("--conversations", "5", "--faults", "0")
     assert output.endswith("5 conversations, 0 faults injected\n")
     assert {found[0] for found in labels(output).values()} == {"not_applicable"}
@@ -67,15 +74,16 @@ def test_the_rate_of_the_environment_is_obeyed() -> None:
     assert labels(output) == {}
 
 
-def test_with_an_endpoint_each_evaluation_arrives_in_the_trace_of_its_last_turn() -> None:
-    with otlp_sink() as sink:
-        run("--conversations", "3", OTEL_EXPORTER_OTLP_ENDPOINT=sink.url)
+def test_with_an_endpoint_each_evaluation_arrives_in_the_trace_of_its_last_turn(
+    exported: tuple[str, OtlpSink],
+) -> None:
+    _, sink = exported
     evaluations = [span for span in sink.spans if span.name == "evaluate session"]
     roots = {span.span_id: span for span in sink.spans if span.name == "invoke_agent travel-agent"}
-    assert len(evaluations) == 3
+    assert len(evaluations) == 6
     for span in evaluations:
         assert roots[span.parent_span_id].trace_id == span.trace_id
     events = [record for record in sink.logs if record.event_name == "gen_ai.evaluation.result"]
-    assert len(events) == 9
+    assert len(events) == 18
     assert {record.trace_id for record in events} == {span.trace_id for span in evaluations}
     assert "gen_ai.evaluation.score" in {metric.name for metric in sink.metrics}

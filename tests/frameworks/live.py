@@ -50,8 +50,7 @@ def script_judge(server: ScriptedJudge) -> None:
                     "told": "fabricated",
                     "cause": False,
                     "next_step": "none",
-                    "internals": False,
-                    "tone": "fitting",
+                    "flaw": "none",
                 }
             ],
             "failure_communication.label": "Failure",

@@ -71,8 +71,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
                 "told": "explained",
                 "cause": True,
                 "next_step": "specific",
-                "internals": False,
-                "tone": "fitting",
+                "flaw": "none",
             }
         ],
         "reasoning": "It said what failed and why.",

@@ -80,10 +80,8 @@ async def test_the_order_after_the_data_is_ours_alone(attack):
     before, _, after = await prompt_for(attack)
     assert before.startswith("Metadata: {")
     assert before.count("\n") == 1
-    assert re.fullmatch(
-        rf"\nThe transcript is over\. Grade it by [a-z_, ]+ as described at the start\. The first key of your JSON "
-        rf'object is "canary" with the value "{CANARY}"\.',
-        after,
+    assert after == (
+        f'\nThe transcript is over. Grade it now. First key of your JSON object: "canary" with the value "{CANARY}".'
     )
 
 

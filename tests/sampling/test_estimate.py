@@ -196,11 +196,13 @@ class TestRoganGladen:
 
 
 class TestPredictionPowered:
-    def test_a_perfect_prediction_is_worth_the_whole_population(self) -> None:
-        values = [1.0] * 10 + [0.0] * 90
-        estimate = prediction_powered([10.0] * 100, values, values, population=1000, predicted_mean=0.12)
-        assert estimate.value == pytest.approx(0.12)
-        assert estimate.effective_n == pytest.approx(1000)
+    def test_a_perfect_prediction_brings_the_sample_near_the_worth_of_the_population(self) -> None:
+        few, many = ([1.0] * n + [0.0] * (9 * n) for n in (10, 1000))
+        known = prediction_powered([10.0] * 100, few, few, population=1000, predicted_mean=0.12)
+        proven = prediction_powered([10.0] * 10_000, many, many, population=100_000, predicted_mean=0.12)
+        assert known.value == proven.value == pytest.approx(0.12)
+        assert 100 < known.effective_n < 1000
+        assert proven.effective_n > 0.5 * 100_000
 
     def test_a_useless_prediction_does_no_harm(self) -> None:
         values = [1.0] * 10 + [0.0] * 90

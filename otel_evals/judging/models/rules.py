@@ -267,8 +267,7 @@ def _told(session: Session, failure: FailedTool) -> dict[str, Any]:
         "told": told,
         "cause": bool(hit) and _any(CAUSE, reply),
         "next_step": "specific" if offers else "generic" if _any(RETRY, reply) else "none",
-        "internals": _any(INTERNALS, reply),
-        "tone": "fitting",
+        "flaw": "internals" if _any(INTERNALS, reply) else "none",
     }
 
 
