@@ -23,7 +23,7 @@ from otel_evals.queues.protocol import SessionQueue
 from otel_evals.sampling.sampler import Sampler
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
 from otel_evals.sessions.model import Session
-from otel_evals.settings import Settings
+from otel_evals.settings import Settings, SettingsError
 from otel_evals.signals import detect
 from otel_evals.spans.record import LogRecord_, SpanRecord
 from otel_evals.telemetry.emitter import Emitter
@@ -61,6 +61,15 @@ def assembler_limits(settings: Settings) -> AssemblerLimits:
     )
 
 
+def _create_judge(settings: Settings, model: JudgeModel | object | None) -> Judge:
+    try:
+        return Judge(create_model(settings, model), create_evaluators(settings.evaluators, settings), settings)
+    except SettingsError:
+        raise
+    except ValueError as error:  # an unknown evaluator or model: settings that only their rooms can check
+        raise SettingsError(str(error)) from None
+
+
 class Pipeline:
     """From records to emitted scores.
 
@@ -80,6 +89,11 @@ class Pipeline:
         on_result: ResultCallback | None = None,
         on_decision: DecisionCallback | None = None,
     ) -> None:
+        """A pipeline.
+
+        Raises:
+            SettingsError: an evaluator or a judge model is unknown.
+        """
         self.settings = settings
         self.sampler = sampler or Sampler(settings)
         self.queue: SessionQueue = queue or MemoryQueue(settings.queue_capacity)
@@ -89,7 +103,7 @@ class Pipeline:
         self._clock = clock
         self._on_result = on_result
         self._on_decision = on_decision
-        self._judge = Judge(create_model(settings, model), create_evaluators(settings.evaluators, settings), settings)
+        self._judge = _create_judge(settings, model)
         self.judging = 0
         """Sessions with a judge right now."""
         self.tokens = 0
@@ -128,21 +142,22 @@ class Pipeline:
 
     def _offer(self, session: Session, signals: tuple[str, ...]) -> tuple[Decision | None, str]:
         """The decision, or None when the session now waits for a judge; and the sampling rule."""
-        if self.sampler.paused:
-            return "paused", UNMATCHED_RULE
         if not session.evaluable:
             return "not_evaluable", UNMATCHED_RULE
         sampled = self.sampler.decide(session, signals)
-        if not sampled.chosen:
-            return "sampled_out", sampled.rule
+        if sampled.outcome != "chosen":
+            return sampled.outcome, sampled.rule
         task = JudgeTask(
             session=session,
-            probabilities=sampled.chosen,
+            probabilities=dict(sampled.chosen),
             rule=sampled.rule,
             signals=signals,
             enqueued_ns=self._clock(),
         )
-        return (None if self.queue.put(task) else "queue_full"), sampled.rule
+        if self.queue.put(task):
+            return None, sampled.rule
+        self.sampler.release(session)
+        return "queue_full", sampled.rule
 
     # --- the judging side -------------------------------------------------------------------------------------
 
@@ -154,7 +169,9 @@ class Pipeline:
         self.judging += 1
         decision: Decision = "expired"
         try:
-            if not self._expired(task):
+            if self._expired(task):
+                self.sampler.release(task.session)
+            else:
                 decision = await self._judge_task(task)
         except Exception as error:  # one poisonous session must not stop the judging of the others
             decision = "unscorable"
@@ -177,6 +194,7 @@ class Pipeline:
     def expire_all(self) -> None:
         """Account for all that wait as expired: there is no time left to judge them."""
         while (task := self.queue.take()) is not None:
+            self.sampler.release(task.session)
             self._record(task.session, "expired", task.rule)
 
     async def close(self) -> None:
@@ -187,7 +205,12 @@ class Pipeline:
 
     async def _judge_task(self, task: JudgeTask) -> Decision:
         started = time.time_ns()
-        result = await self._judge.judge(task)
+        try:
+            result = await self._judge.judge(task)
+        except BaseException:  # also when cancelled: its place in the budget is given back
+            self.sampler.release(task.session)
+            raise
+        self.sampler.settle(result)
         self.tokens += result.judgement.input_tokens + result.judgement.output_tokens
         if result.judgement.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + result.judgement.cost_usd

@@ -122,6 +122,10 @@ class Settings(BaseSettings):
     judge_attempts: int = Field(default=3, ge=1, le=10)
     """Tries per judge call, the first included."""
     judge_concurrency: int = Field(default=8, ge=1, le=1000)
+    judge_requests_per_minute: float | None = Field(default=None, gt=0)
+    """Calls per minute to one judge model. Default: no limit."""
+    judge_tokens_per_minute: float | None = Field(default=None, gt=0)
+    """Tokens per minute to and from one judge model. Default: no limit."""
     judge_max_tokens: int = Field(default=2000, ge=64)
     """Output tokens that the judge may use for one session."""
     transcript_tokens: int = Field(default=12_000, ge=500)

@@ -19,7 +19,6 @@ from otel_evals.sessions.model import Session
 from otel_evals.settings import Settings, load_settings
 from otel_evals.spans.files import logs_beside, read_file
 from otel_evals.spans.record import LogRecord_, SpanRecord
-from otel_evals.telemetry.names import INTERNAL
 
 __all__ = ["command"]
 
@@ -149,9 +148,7 @@ def _load(files: Sequence[Path]) -> list[tuple[int, Record]]:
         FileError: a file cannot be read or is not OTLP/JSON.
     """
     read_along = {beside.resolve() for path in files if (beside := logs_beside(path))}
-    read = (record for path in files if path.resolve() not in read_along for record in read_file(path))
-    # A recording from behind a collector also holds the evaluations of then: they are no part of any session.
-    records = [record for record in read if INTERNAL not in record.attributes]
+    records = [record for path in files if path.resolve() not in read_along for record in read_file(path)]
     ends = {(r.trace_id, r.span_id): r.end_ns for r in records if isinstance(r, SpanRecord)}
     timed: list[tuple[int, Record]] = []
     last_ns = 0

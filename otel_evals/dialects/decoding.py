@@ -24,7 +24,6 @@ _REDACTED = re.compile(
     r"content[ _-](?:hidden|redacted|not captured|omitted))[\W_]*$",
     re.IGNORECASE,
 )
-_SPACE = re.compile(r"\s+")
 
 
 def decode(value: Any) -> Any:
@@ -107,20 +106,21 @@ def is_redacted(value: Any) -> bool:
     return _REDACTED.match(value) is not None
 
 
-_OBJECT = re.compile(
-    r"^\s*(?:<[\w.]+(?: [\w.]+)* (?:object )?at 0x[0-9a-f]+>|<[\w.]+ object>|[A-Z]\w*\((?:\w+=.*)?(?:\)|\.\.\.))\s*$",
-    re.DOTALL,
-)
+_ADDRESS = re.compile(r"<[\w.]+(?: [\w.]+)* (?:object )?at 0x[0-9a-f]+>|<[\w.]+ object>")
+_CONSTRUCTED = re.compile(r"[A-Z]\w*\((?:\w+=|\))")
 
 
 def is_object_repr(text: str) -> bool:
-    """Whether a text is the `repr` of some Python object: nobody said that."""
-    return text[:1] in "<ABCDEFGHIJKLMNOPQRSTUVWXYZ " and _OBJECT.match(text) is not None
+    """Whether a text is the `repr` of some Python object, perhaps cut short: nobody said that."""
+    text = text.strip()
+    if text[:1] == "<":
+        return _ADDRESS.fullmatch(text) is not None
+    return text.endswith((")", "...")) and _CONSTRUCTED.match(text) is not None
 
 
 def fold(text: str | None) -> str:
     """White space folded, for comparing texts that travelled different ways."""
-    return _SPACE.sub(" ", text).strip() if text else ""
+    return " ".join(text.split()) if text else ""
 
 
 def plain_text(value: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from otel_evals.dialects.decoding import fold
 from otel_evals.sessions.model import ToolFailure
 
 __all__ = ["Call", "Facts", "Kind", "Message", "Result", "Role", "ToolFacts"]
@@ -46,6 +47,14 @@ class Message:
     text: str
     calls: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
+    _folded: str | None = None
+
+    @property
+    def folded(self) -> str:
+        """The text with its white space folded, for comparing."""
+        if self._folded is None:
+            self._folded = fold(self.text)
+        return self._folded
 
     def key(self) -> tuple[Any, ...]:
         """Hashable content: equal messages have equal keys."""
@@ -54,9 +63,23 @@ class Message:
         return (
             self.role,
             self.text,
-            tuple((call.id, call.name, repr(call.arguments)) for call in self.calls),
-            tuple((item.call_id, item.name, repr(item.content)) for item in self.results),
+            tuple([(call.id, call.name, repr(call.arguments)) for call in self.calls]),
+            tuple([(item.call_id, item.name, _hashable(item.content)) for item in self.results]),
         )
+
+    def says_the_same(self, other: Message) -> bool:
+        """Whether two messages are equal in all that they say."""
+        if self is other:
+            return True
+        if self.text != other.text or self.role != other.role:
+            return False
+        if not (self.calls or self.results or other.calls or other.results):
+            return True
+        return self.key() == other.key()
+
+
+def _hashable(content: Any) -> Any:
+    return content if isinstance(content, str) else repr(content)
 
 
 @dataclass(slots=True, eq=False)
@@ -110,5 +133,7 @@ class Facts:
     """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
     sources: dict[str, str] | None = None
     """Fact → attribute or event it was read from; filled only when explanations are wanted."""
-    packed: tuple[Any, Any] | None = None
-    """`inputs` and `outputs` in the session's shared storage, while the session is open."""
+    heard: Any = None
+    """`inputs` in the session's shared storage, while the session is open."""
+    said: Any = None
+    """`inputs` and `outputs` there."""

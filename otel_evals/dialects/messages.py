@@ -80,6 +80,8 @@ _WRAPPERS = (
     "new_message",
     "user_msg",
 )
+_HOLDER_RANK = {key: rank for rank, key in reversed(list(enumerate((*_LISTS, *_WRAPPERS))))}
+_HOLDERS = frozenset(_HOLDER_RANK)
 _TEXTS = ("text", "content", "value", "message", "output_text", "input_text", "string", "thought_text")
 _TYPED = frozenset(
     (
@@ -144,11 +146,11 @@ def contains_messages(value: Any, depth: int = 0) -> bool:
     if isinstance(value, dict):
         if _is_message(value):
             return True
-        return any(
-            contains_messages(decode(value[key]), depth + 1)
-            for key in (*_LISTS, *_WRAPPERS)
-            if key in value and value[key]
-        )
+        for key in value.keys() & _HOLDERS:
+            inner = value[key]
+            if inner and (not isinstance(inner, str) or inner[0] in '[{"') and contains_messages(decode(inner), depth + 1):
+                return True
+        return False
     if isinstance(value, (list, tuple)):
         if _is_pair(value):
             return True
@@ -261,7 +263,11 @@ def _collect(value: Any, role: Role, out: list[Message], depth: int) -> None:
         if value and not is_redacted(value):
             out.append(Message(role, value))
     elif isinstance(value, dict):
-        _collect_mapping(value, role, out, depth)
+        plain = _plain(value)
+        if plain is not None:
+            out.append(plain)
+        else:
+            _collect_mapping(value, role, out, depth)
     elif isinstance(value, (list, tuple)):
         _collect_list(value, role, out, depth)
 
@@ -274,11 +280,39 @@ def _opened(item: Any) -> Any:
     return decode_repr(inner) if isinstance(inner, str) else inner
 
 
+_PLAIN_ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_PLAIN_KEYS = frozenset(("role", "content", "parts", "finish_reason", "name"))
+
+
+def _plain(value: Mapping[str, Any]) -> Message | None:
+    """The commonest message, a role and one text, without looking for anything else; None: look closer."""
+    role = _PLAIN_ROLES.get(value.get("role"))
+    if role is None or not _PLAIN_KEYS.issuperset(value):
+        return None
+    text = value.get("content")
+    parts = value.get("parts")
+    if text is None and type(parts) is list and len(parts) == 1:
+        part = parts[0]
+        if type(part) is dict and part.get("type") == "text":
+            text = part.get("content")
+    elif parts is not None:
+        return None
+    if type(text) is not str or not text or text[0] in "[{<(_" or text[-1] == ")" or is_redacted(text):
+        return None
+    return Message(role, text)
+
+
 def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> None:
+    if not value:
+        return
+    if type(value[0]) is dict and "role" in value[0]:
+        for item in value:
+            _collect(item if type(item) is dict else _opened(item), role, out, depth + 1)
+        return
     if _is_pair(value):
         out.append(_message({"role": value[0], "content": value[1]}, role))
         return
-    if value and all(_is_part(item) for item in value):
+    if all(_is_part(item) for item in value):
         message = _message({"content": value}, role)
         if message.text or message.calls or message.results:
             out.append(message)
@@ -346,8 +380,8 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
         if message.text or message.calls or message.results:
             out.append(message)
             return
-    for key in (*_LISTS, *_WRAPPERS):
-        inner = value.get(key)
+    for key in _in_order(value):
+        inner = value[key]
         if inner and (isinstance(inner, (dict, list, tuple)) or (isinstance(inner, str) and key in _SPOKEN)):
             before = len(out)
             _collect(decode(inner), role, out, depth + 1)
@@ -356,6 +390,14 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     text = value.get("text")
     if isinstance(text, str) and text and not is_redacted(text):
         out.append(Message(role, text))
+
+
+def _in_order(value: Mapping[str, Any]) -> list[str]:
+    """The keys of a mapping that may hold messages, the likeliest first."""
+    keys = [key for key in value if key in _HOLDERS]
+    if len(keys) > 1:
+        keys.sort(key=_HOLDER_RANK.__getitem__)
+    return keys
 
 
 _SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
@@ -397,16 +439,17 @@ def _message(value: Mapping[str, Any], default: Role) -> Message:
             if before and "\n".join(texts[before:]) == "\n".join(texts[:before]):
                 del texts[before:]  # the same content in two spellings
     for key in ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall"):
-        found = decode(value.get(key))
-        if found and not (key == "function_call" and calls):
-            _calls(found, calls)
+        raw = value.get(key)
+        if raw and not (key == "function_call" and calls):
+            _calls(decode(raw), calls)
     extra = value.get("additional_kwargs")
     if isinstance(extra, dict) and not calls:
         _calls(decode(extra.get("tool_calls") or extra.get("function_call")), calls)
     for key in _CALL_KEYS[2:3] + _RESULT_KEYS:
         if key in value:
             _content([{key: value[key]}], texts, calls, results, 0)
-    calls = [call for call in calls if call.name or call.id]
+    if calls:
+        calls = [call for call in calls if call.name or call.id]
     text = "\n".join(piece for piece in texts if piece)
     if role == "tool" and not results:
         call_id = _first_text(value, _RESULT_ID_KEYS[:4]) or _tool_id(value)

@@ -27,8 +27,8 @@ from otel_evals.dialects.decoding import decode, is_redacted
 from otel_evals.dialects.events import Spoken, read_event, read_event_list
 from otel_evals.dialects.facts import Facts, Message, Result, Role, ToolFacts
 from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
-from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
-from otel_evals.dialects.recall import Recall, read_history, read_remembered
+from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages
+from otel_evals.dialects.recall import Recall, read_history, read_remembered, read_system
 from otel_evals.dialects.session_keys import session_ids
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
 from otel_evals.dialects.view import Names, View
@@ -251,7 +251,7 @@ def _tool_name(name: str) -> str | None:
 
 def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict[Any, Any]) -> None:
     facts.redacted = view.redacted()
-    facts.system = system_text(view.raw("system"))
+    facts.system = read_system(view.raw("system"), memory)
     inputs, outputs = _whole(facts, view, memory)
     if not inputs:
         inputs = _first_messages(view, "messages_in", "user", memory)

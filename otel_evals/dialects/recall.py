@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from otel_evals.dialects.blobs import read_blob
 from otel_evals.dialects.facts import Message, Role
-from otel_evals.dialects.messages import read_messages
+from otel_evals.dialects.messages import read_messages, system_text
 
-__all__ = ["Recall", "read_history", "read_remembered"]
+__all__ = ["Recall", "read_history", "read_remembered", "read_system"]
 
 Recall: TypeAlias = Callable[[int, tuple[tuple[str, str], ...]], dict[Any, Any]]
 """(trace id, session ids) → the memory of that session."""
@@ -56,6 +56,19 @@ def read_remembered(value: Any, role: Role, memory: dict[Any, Any]) -> list[Mess
     found = _worth(read_blob(value, role))
     _remember(memory, key, tuple(found))
     return found
+
+
+def read_system(value: Any, memory: dict[Any, Any]) -> str | None:
+    """System instructions, which every model call repeats."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return system_text(value)
+    key = ("system", len(value), hash(value))
+    if key not in memory:
+        _remember(memory, key, system_text(value))
+    known: str | None = memory[key]
+    return known
 
 
 def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:

@@ -29,7 +29,7 @@ Did the user leave with what they came for?
 - `positive_signals`: user words of satisfaction (thanks, success).
 - `negative_signals`: user words of dissatisfaction (frustration, complaint, repeating a request, \
 correcting the agent), one per occasion; a neutral follow-up is none.
-- `unmet_requests`: asked for and not received, a few words each.
+- `unmet_requests`: asked for and not received.
 - `label`: fully; mostly (all but a detail); partial (an important part missing); minor (little of use); \
 none. Count what tools and conversation show done, not promises or claims after a failed tool."""
 

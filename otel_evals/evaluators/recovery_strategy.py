@@ -22,8 +22,7 @@ Label: TypeAlias = Literal["none", "weak", "adequate", "good", "full"]
 SCORES: dict[Label, float] = {"none": 0.0, "weak": 0.25, "adequate": 0.5, "good": 0.75, "full": 1.0}
 
 RUBRIC = """\
-What does the agent do about each failed tool (not: what does it say)? One entry of `failures` per `failure`
-number:
+What does the agent do about each failed tool (not: what does it say)? One entry of `failures` per number:
 - `quote`: the agent's or the later tool line's words that show it; empty if nothing was done.
 - `action`: same_again (called it again unchanged), changed_input (called it again with other arguments), \
 other_tool (tried another tool or source), asked_user (asked for what is needed to go on), handed_over \

@@ -14,7 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from otel_evals.judging.breaker import Breaker
+from otel_evals.judging.limits import CallLimiter
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest, JudgeModel, ModelError
+from otel_evals.judging.transcript import estimate_tokens
 
 __all__ = ["Caller", "Spent"]
 
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
+_UNLIMITED = 1_000_000
 
 
 @dataclass
@@ -54,6 +57,7 @@ class Caller:
         *,
         attempts: int,
         timeout_s: float,
+        limiter: CallLimiter | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
@@ -62,6 +66,7 @@ class Caller:
         self.breaker = Breaker(model.name, clock)
         self._attempts = attempts
         self._timeout_s = timeout_s
+        self._limiter = limiter or CallLimiter(_UNLIMITED, clock=clock, sleep=sleep)
         self._clock = clock
         self._sleep = sleep
         self._rng = rng or random.Random()
@@ -89,19 +94,36 @@ class Caller:
         left = deadline - self._clock()
         if left <= 0:
             raise ModelError("expired", retryable=False, calls=0)
-        if not self.breaker.allows():
-            raise ModelError("breaker_open", retryable=False, calls=0)
-        limit = min(self._timeout_s, left)
+        reply = await _within(self._limited(request, deadline), left, "expired")
+        spent.add(reply)
+        return reply
+
+    async def _limited(self, request: ChatRequest, deadline: float) -> ChatReply:
+        """One call, when the limits allow it and unless the breaker forbids it by then."""
+        estimate = sum(estimate_tokens(message["content"]) for message in request.messages)
+        async with self._limiter.call(estimate) as permit:
+            limit = min(self._timeout_s, deadline - self._clock())
+            if limit <= 0:
+                raise ModelError("expired", retryable=False, calls=0)
+            if not self.breaker.allows():
+                raise ModelError("breaker_open", retryable=False, calls=0)
+            reply = await self._counted(replace(request, timeout_s=limit), limit)
+            permit.tokens = reply.input_tokens + reply.output_tokens or estimate
+            return reply
+
+    async def _counted(self, request: ChatRequest, limit: float) -> ChatReply:
+        """One call whose outcome the breaker learns of."""
         try:
-            reply = await _within(self._complete(replace(request, timeout_s=limit)), limit)
+            reply = await _within(self._complete(request), limit, "timeout")
         except ModelError as error:
             self.breaker.failed(error.error_type)
+            if error.retry_after_s:
+                self._limiter.hold(error.retry_after_s)
             raise
         except BaseException:  # cancelled: the outcome of a probe stays open
             self.breaker.abandoned()
             raise
         self.breaker.succeeded()
-        spent.add(reply)
         return reply
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
@@ -119,8 +141,12 @@ class Caller:
         return max(self._rng.uniform(0.0, ceiling), error.retry_after_s or 0.0)
 
 
-async def _within(work: Awaitable[ChatReply], limit_s: float) -> ChatReply:
-    """Like `asyncio.wait_for`, but does not wait for work that ignores its cancellation."""
+async def _within(work: Awaitable[ChatReply], limit_s: float, error_type: str) -> ChatReply:
+    """Like `asyncio.wait_for`, but does not wait for work that ignores its cancellation.
+
+    Raises:
+        ModelError: `error_type`, when the time is over.
+    """
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task}, timeout=limit_s)
@@ -131,7 +157,7 @@ async def _within(work: Awaitable[ChatReply], limit_s: float) -> ChatReply:
         return task.result()
     task.add_done_callback(_collect)
     task.cancel()
-    raise ModelError("timeout", retryable=True)
+    raise ModelError(error_type, retryable=error_type == "timeout")
 
 
 def _collect(task: asyncio.Future[ChatReply]) -> None:

@@ -19,6 +19,7 @@ from otel_evals.evaluators.outcome import unscorable
 from otel_evals.evaluators.protocol import Evaluator
 from otel_evals.judging.asking import Asker
 from otel_evals.judging.calls import Caller, Spent
+from otel_evals.judging.limits import CallLimiter
 from otel_evals.judging.models.protocol import JudgeModel
 from otel_evals.judging.plans import Escalate, Jury, Plan, Separate, Single
 from otel_evals.judging.prompt import prompt_hash
@@ -73,10 +74,18 @@ class Judge:
         self._now_ns = now_ns
 
         def asker(asked: JudgeModel) -> Asker:
+            limiter = CallLimiter(
+                settings.judge_concurrency,
+                requests_per_minute=settings.judge_requests_per_minute,
+                tokens_per_minute=settings.judge_tokens_per_minute,
+                clock=clock,
+                sleep=sleep,
+            )
             caller = Caller(
                 asked,
                 attempts=settings.judge_attempts,
                 timeout_s=settings.judge_timeout,
+                limiter=limiter,
                 clock=clock,
                 sleep=sleep,
                 rng=rng,

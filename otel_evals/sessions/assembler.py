@@ -27,6 +27,8 @@ __all__ = ["AssemblerLimits", "SessionAssembler"]
 logger = logging.getLogger(__name__)
 
 SECOND = 1_000_000_000
+OWN = "otel_evals.internal"
+"""Attribute of everything that otel-evals itself emits."""
 REMEMBERED = 50_000
 """Completed sessions and traces that are remembered, to tell late spans and resumed sessions."""
 SPAN_OVERHEAD = 400
@@ -58,7 +60,7 @@ class AssemblerLimits:
 class _Trace:
     """Spans of one trace that belong to sessions still open."""
 
-    __slots__ = ("evidence", "first_ns", "homes", "id", "ids", "last_ns", "logs", "resource", "size", "spans")
+    __slots__ = ("evidence", "first_ns", "homes", "id", "ids", "last_ns", "logs", "resource", "size", "spans", "start_ns")
 
     def __init__(self, trace_id: int) -> None:
         self.id = trace_id
@@ -71,6 +73,8 @@ class _Trace:
         self.size = 0
         self.first_ns = 0
         self.last_ns = 0
+        self.start_ns = 0
+        """Start of its first span."""
         self.evidence: Evidence | None = None
 
     def names(self) -> tuple[str, tuple[str, ...]]:
@@ -139,6 +143,8 @@ class SessionAssembler:
         self._done_traces: OrderedDict[int, int] = OrderedDict()
         """Trace of a completed session → end of its last span."""
         self._unclaimed: dict[Any, Any] = {}
+        self._unproved = False
+        """Traces without a session id have changed since they were last compared."""
         self.buffered_bytes = 0
         self.evictions: dict[str, int] = {}
         self.late_spans = 0
@@ -203,6 +209,9 @@ class SessionAssembler:
 
     def _isolated(self, add: Callable[[Any, int], None], record: Any, now_ns: int) -> None:
         try:
+            if OWN in record.attributes:
+                self.ignored += 1  # our own evaluations, come back through a collector
+                return
             add(record, now_ns)
         except Exception as error:  # one poisonous record must not stop the sessions of everyone else
             self.poisoned += 1
@@ -224,10 +233,10 @@ class SessionAssembler:
             return
         trace.spans[facts.span_id] = facts
         facts.trace_id = trace.id
+        trace.start_ns = min(trace.start_ns or facts.start_ns, facts.start_ns)
         trace.resource = trace.resource or record.resource
         trace.evidence = None
-        self._named(trace, facts.sessions)
-        self._rehome(trace, now_ns)
+        self._settle(trace, facts.sessions, now_ns)
         self._touch(trace, facts, now_ns)
 
     def _recall(self, trace_id: int, sessions: tuple[tuple[str, str], ...]) -> dict[Any, Any]:
@@ -262,8 +271,7 @@ class SessionAssembler:
         known.append((record.time_ns, spoken))
         trace.resource = trace.resource or record.resource
         trace.evidence = None
-        self._named(trace, sessions)
-        self._rehome(trace, now_ns)
+        self._settle(trace, sessions, now_ns)
         size = sum(_size(m) for m in (*spoken.inputs, *spoken.outputs))
         self._grow(trace, size, now_ns)
 
@@ -273,12 +281,21 @@ class SessionAssembler:
         self._traces[trace_id] = trace
         return trace
 
-    def _named(self, trace: _Trace, sessions: tuple[tuple[str, str], ...]) -> None:
+    def _settle(self, trace: _Trace, sessions: tuple[tuple[str, str], ...], now_ns: int) -> None:
+        """Puts a trace into the session, or sessions, that its spans name, whenever they name another."""
+        news = not trace.homes
         for key, value in sessions:
-            trace.ids.setdefault(key, {})[value] = None
+            values = trace.ids.get(key)
+            if values is None:
+                trace.ids[key] = {value: None}
+                news = True
+            elif value not in values:
+                values[value] = None
+                news = True
+        if news:
+            self._rehome(trace, now_ns)
 
     def _rehome(self, trace: _Trace, now_ns: int) -> None:
-        """Puts a trace into the session, or sessions, that its spans name."""
         key, values = trace.names()
         wanted = values or (f"trace:{trace.id:032x}",)
         if [home.id for home in trace.homes] == list(wanted) or (not values and trace.homes):
@@ -298,7 +315,7 @@ class SessionAssembler:
         trace.homes.sort(key=lambda home: wanted.index(home.id))
         histories = trace.homes[0].histories
         for facts in trace.spans.values():
-            if facts.packed is not None:
+            if facts.heard is not None:
                 histories.pack(unpack(facts))
 
     def _leave(self, home: _Open, trace: _Trace) -> None:
@@ -327,6 +344,7 @@ class SessionAssembler:
         trace.size += size
         self.buffered_bytes += size
         for session in list(trace.homes):
+            self._unproved = self._unproved or session.derived
             session.size += size
             session.last_ns = max(session.last_ns, now_ns)
             if session.id in self._open:
@@ -431,8 +449,9 @@ class SessionAssembler:
 
         Returns whether the session, as it then is, may complete now.
         """
-        derived = [s for s in self._open.values() if s.derived]
-        if len(derived) > 1:
+        if self._unproved:
+            self._unproved = False
+            derived = [s for s in self._open.values() if s.derived]
             for later, earlier in self._proofs(derived):
                 first, second = self._open_of(earlier), self._open_of(later)
                 if first is not None and second is not None and first is not second:
@@ -491,7 +510,7 @@ class SessionAssembler:
 
 
 def _started(trace: _Trace) -> tuple[int, int]:
-    return (min((f.start_ns for f in trace.spans.values()), default=trace.first_ns), trace.id)
+    return (trace.start_ns, trace.id)
 
 
 def _members(trace: _Trace, session: _Open) -> list[Facts]:

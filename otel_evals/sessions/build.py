@@ -32,9 +32,8 @@ class SessionHead:
 
 def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
     """Assembles one session. The order of `facts` does not matter."""
-    drafts = build_turns(facts)
-    turns = tuple(to_turn(draft) for draft in drafts)
     tree = Tree(facts)
+    turns = tuple([to_turn(draft) for draft in build_turns(tree)])
     ordered = tree.ordered
     reason = _not_evaluable(turns)
     truncated = head.truncated or len(turns) > head.max_turns
@@ -93,7 +92,7 @@ def _usage(tree: Tree) -> Usage:
     for item in tree.ordered:
         if item.kind != "model" or item.usage is None:
             continue
-        if any(below.usage is not None for below in tree.models_below(item)):
+        if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
         if item.response_id:
             if item.response_id in seen:

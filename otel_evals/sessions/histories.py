@@ -12,8 +12,10 @@ from otel_evals.dialects.facts import Facts, Message
 
 __all__ = ["Histories", "Node", "unpack"]
 
-NODE_BYTES = 200
+NODE_BYTES = 250
 """A node and its message without the text."""
+SHORT = 40
+"""Characters up to which a text is not worth an entry of its own."""
 
 
 class Node:
@@ -40,17 +42,17 @@ class Node:
 class Histories:
     """All that was said in one session."""
 
-    __slots__ = ("_messages", "_texts", "recent", "root")
+    __slots__ = ("_texts", "_words", "recent", "root")
 
     def __init__(self) -> None:
         self.root = Node(None, None)
-        self._messages: dict[Any, Message] = {}
         self._texts: dict[str, str] = {}
+        self._words: dict[Any, Any] = {}
         self.recent: dict[Any, Any] = {}
         """What the reader remembers of the last histories, see `Recall`."""
 
     def pack(self, facts: Facts) -> int:
-        """Moves the messages of one span into shared storage. Returns the bytes of those that are new."""
+        """Moves what one span says into shared storage. Returns the bytes of what is new."""
         new = 0
         heard = self.root
         for message in facts.inputs:
@@ -60,61 +62,59 @@ class Histories:
         for message in facts.outputs:
             said, size = self._next(said, message)
             new += size
-        facts.packed = (heard, said)
+        facts.heard, facts.said = heard, said
         facts.inputs = facts.outputs = ()
         if facts.system is not None:
-            facts.system = self._text(facts.system)
-        if facts.tool is not None and isinstance(facts.tool.result, str):
+            facts.system = self._word(facts.system)
+        if facts.tool is not None:
             before = len(self._texts)
-            facts.tool.result = self._text(facts.tool.result)
-            new += len(facts.tool.result) if len(self._texts) > before else 0
+            if isinstance(facts.tool.result, str):
+                facts.tool.result = self._text(facts.tool.result)
+                new += len(facts.tool.result) if len(self._texts) > before else 0
+            facts.tool.name = self._word(facts.tool.name)
+        facts.name, facts.agent, facts.model = self._word(facts.name), self._word(facts.agent), self._word(facts.model)
+        facts.sessions, facts.usage = self._word(facts.sessions), self._word(facts.usage)
+        facts.user_id, facts.conversation_id = self._word(facts.user_id), self._word(facts.conversation_id)
         return new
 
-    def share(self, message: Message) -> Message:
-        """The one stored message that equals this one."""
-        key = message.key()
-        known = self._messages.get(key)
-        if known is None:
-            message.text = self._text(message.text)
-            for result in message.results:
-                if isinstance(result.content, str):
-                    result.content = self._text(result.content)
-            self._messages[key] = known = message
-        return known
-
     def _next(self, at: Node, message: Message) -> tuple[Node, int]:
+        """The node of a message after a history, and the bytes it took if it is new."""
         children = at.children
-        if children.__class__ is Node:
-            assert isinstance(children, Node)
-            if children.message is message:
-                return children, 0
-        before = len(self._messages)
-        message = self.share(message)
-        size = _size(message) if len(self._messages) > before else 0
         if children is None:
-            node = Node(at, message)
-            at.children = node
-            return node, size + NODE_BYTES
+            at.children = node = self._new(at, message)
+            return node, _size(message) + NODE_BYTES
         if isinstance(children, Node):
-            if children.message is message:
-                return children, size
-            children = at.children = {id(children.message): children}
-        known = children.get(id(message))
-        if known is None:
-            known = children[id(message)] = Node(at, message)
-            size += NODE_BYTES
-        return known, size
+            if children.message is not None and children.message.says_the_same(message):
+                return children, 0
+            assert children.message is not None
+            children = at.children = {children.message.key(): children}
+        key = message.key()
+        known = children.get(key)
+        if known is not None:
+            return known, 0
+        children[key] = node = self._new(at, message)
+        return node, _size(message) + NODE_BYTES
+
+    def _new(self, at: Node, message: Message) -> Node:
+        message.text = self._text(message.text)
+        for result in message.results:
+            if isinstance(result.content, str):
+                result.content = self._text(result.content)
+        return Node(at, message)
 
     def _text(self, text: str) -> str:
-        return self._texts.setdefault(text, text) if text else text
+        return self._texts.setdefault(text, text) if len(text) > SHORT else text
+
+    def _word(self, value: Any) -> Any:
+        """Names and the like, which every span of a session repeats."""
+        return self._words.setdefault(value, value) if value else value
 
 
 def unpack(facts: Facts) -> Facts:
     """Gives a span its messages back."""
-    if facts.packed is not None:
-        heard, said = facts.packed
-        facts.inputs, facts.outputs = heard.messages(), said.messages(heard)
-        facts.packed = None
+    if facts.heard is not None:
+        facts.inputs, facts.outputs = facts.heard.messages(), facts.said.messages(facts.heard)
+        facts.heard = facts.said = None
     return facts
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from otel_evals.dialects.decoding import fold
 from otel_evals.dialects.facts import Call, Message, Result
 from otel_evals.dialects.messages import read_text
 
@@ -100,7 +99,7 @@ def correct_roles(messages: Sequence[Message], said: frozenset[str] | set[str], 
         return messages
     out: list[Message] = []
     for message in messages:
-        folded = fold(message.text)
+        folded = message.folded
         if out and folded in said:
             out.append(Message("assistant", message.text))
         elif out and folded in results:

@@ -51,6 +51,10 @@ class Tree:
             if item.kind == "model":
                 self._models.setdefault(item.trace_id, []).append(item)
 
+    def has_children(self, item: Facts) -> bool:
+        """Whether anything is known to be under a span."""
+        return id(item) in self._children
+
     def subtree(self, root: Facts) -> list[Facts]:
         """A span and all below it, in time order, parents first."""
         out: list[Facts] = []

@@ -41,9 +41,8 @@ class Draft:
         return bool(text) and fold(text) in self.aliases
 
 
-def build_turns(facts: Sequence[Facts]) -> list[Draft]:
-    """Turns of one session, in order. Input order does not matter."""
-    tree = Tree(facts)
+def build_turns(tree: Tree) -> list[Draft]:
+    """Turns of one session, in order."""
     reading = _Reading(tree)
     for anchor in tree.anchors(reading.user_of):
         reading.fold(anchor)
@@ -81,7 +80,7 @@ class _Reading:
         for facts in tree.ordered:
             for message in facts.outputs:
                 if message.role == "assistant" and message.text:
-                    self._said.add(fold(message.text))
+                    self._said.add(message.folded)
             if facts.tool is not None and facts.tool.result is not None:
                 self._results.add(fold(plain_text(facts.tool.result)))
 
@@ -123,7 +122,7 @@ class _Reading:
             for message in self._inputs(model):
                 if message.role == "user" and message.text:
                     heard = True
-                    other = fold(message.text)
+                    other = message.folded
                     if folded in other or other in folded:
                         return text
         return None if heard else text

@@ -150,3 +150,42 @@ async def test_many_sessions_are_judged_at_once():
     gate.set()
     done = await asyncio.gather(*running)
     assert all(e.outcome == "scored" for result in done for e in result.evaluations)
+
+
+async def test_no_more_calls_are_open_at_once_than_configured():
+    open_now, most = 0, 0
+
+    async def step(request):
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0.001)
+        open_now -= 1
+        return reply()(request)
+
+    judge = judge_with(ScriptedModel(step), judge_concurrency=3)
+    await asyncio.gather(*(judge.judge(task()) for _ in range(20)))
+    assert most == 3
+
+
+async def test_requests_per_minute_are_kept():
+    clock = FakeClock()
+    judge = judge_with(ScriptedModel(), clock, judge_requests_per_minute=60, judge_deadline=1e4)
+    for _ in range(40):
+        await judge.judge(task())
+    assert 28 <= sum(clock.slept) <= 40
+
+
+async def test_waiting_for_leave_to_call_ends_at_the_deadline():
+    judge = judge_with(ScriptedModel(), judge_requests_per_minute=1, judge_deadline=60)
+    results = [await judge.judge(task()) for _ in range(3)]
+    assert [{e.error_type for e in r.evaluations} for r in results] == [{None}, {"expired"}, {"expired"}]
+
+
+async def test_a_pause_that_the_provider_asks_for_holds_all_calls():
+    clock = FakeClock()
+    busy = ModelError("rate_limited", retryable=False, retry_after_s=20)
+    judge = judge_with(ScriptedModel(busy, reply()), clock)
+    await judge.judge(task())
+    await judge.judge(task())
+    assert clock.slept == [20]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
 
 import otel_evals
 from otel_evals import EvaluationSpanProcessor, Settings, SettingsError, attach
@@ -67,6 +68,14 @@ def test_attaching_anew_after_shutdown_works(app: App) -> None:
 def test_without_an_sdk_provider_the_error_says_what_to_do() -> None:
     with pytest.raises(SettingsError, match="set_tracer_provider"):
         attach(trace.ProxyTracerProvider())
+
+
+@pytest.mark.parametrize("setting", [{"evaluators": ("faliure_rate",)}, {"model": "no-such-provider:"}])
+def test_an_unknown_evaluator_or_model_is_refused_by_name(setting: dict[str, object]) -> None:
+    (value,) = setting.values()
+    named = value[0] if isinstance(value, tuple) else str(value)
+    with pytest.raises(SettingsError, match=named):
+        attach(TracerProvider(), settings=Settings(**setting))  # type: ignore[arg-type]
 
 
 def test_nothing_is_accepted_after_shutdown(app: App) -> None:

@@ -31,21 +31,28 @@ class HttpSession:
         session = self._session
         if session is not None and self._home == home and not session.closed:
             return session
-        await self.close()
-        # Concurrency is limited by the callers; a second limit in the pool would only hide the waiting.
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
-        self._home = home
-        return self._session
+        stale, stale_home = session, self._home
+        # Replaced before the old one is closed: other calls come by while that waits. Concurrency is limited by
+        # the callers; a second limit in the pool would only hide the waiting.
+        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
+        self._session, self._home = session, home
+        await _dispose(stale, stale_home)
+        return session
 
     async def close(self) -> None:
-        """Close the connections where that is safe: on their own loop, in their own process."""
+        """Close the connections; a later call opens new ones."""
         session, self._session = self._session, None
-        if session is None or self._home is None:
-            return
-        pid, loop = self._home
-        if pid != os.getpid():
-            _of_the_parent.append(session)
-        elif loop is asyncio.get_running_loop() or loop.is_closed():
-            await session.close()
-        else:
-            asyncio.run_coroutine_threadsafe(session.close(), loop)
+        await _dispose(session, self._home)
+
+
+async def _dispose(session: aiohttp.ClientSession | None, home: tuple[int, asyncio.AbstractEventLoop] | None) -> None:
+    """Close a session where that is safe: on its own loop, in its own process."""
+    if session is None or home is None:
+        return
+    pid, loop = home
+    if pid != os.getpid():
+        _of_the_parent.append(session)
+    elif loop is asyncio.get_running_loop() or loop.is_closed():
+        await session.close()
+    else:
+        asyncio.run_coroutine_threadsafe(session.close(), loop)

@@ -30,6 +30,7 @@ TROUBLE = (
     *("did not answer", "didn't answer", "too long", "no luck", "went wrong", "rejected", "refused"),
     *("denied", "did not accept", "didn't accept", "not accepted", "technical difficult", "incomplete"),
     *("garbled", "breaks off", "only part", "makes no sense", "make no sense", "left out", "not enough"),
+    *("n't enough", "insufficient", "not sufficient", "not eligible", "not allowed", "unfortunately"),
     *("no longer available", "not found", "don't have", "do not have", "isn't working", "not working"),
     *("nicht erreichbar", "nicht verfügbar", "konnte nicht", "konnte leider", "leider nicht", "fehler"),
     *("fehlgeschlagen", "zeitüberschreitung", "nicht geantwortet", "störung", "n'a pas pu", "n'ai pas pu"),

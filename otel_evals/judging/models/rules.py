@@ -114,16 +114,15 @@ def _read_turn(index: int, session: Session, failures: tuple[FailedTool, ...]) -
 def _finding(turn: Turn, reading: _Reading, failed: list[FailedTool]) -> tuple[str | None, str]:
     reply = _folded(reading.reply)
     if not reply:
-        return ("stall", "") if failed or (turn.user and not reading.closing) else (None, "")
-    if failed and (hit := _hit(TROUBLE, reply) or _hit(ADMITS, reply)):
+        # A turn may end with a tool that worked, such as a handover to a person.
+        silent = failed or (turn.user and not turn.tool_calls and not reading.closing)
+        return ("stall", "") if silent else (None, "")
+    if hit := (_hit(TROUBLE, reply) if failed else None) or _hit(ADMITS, reply):
         return _honest(reply), _sentence(reading.reply, hit)
-    evasion = _evasion(turn, reading, reply)
-    if evasion:
+    if evasion := _evasion(turn, reading, reply):
         return "stall", _sentence(reading.reply, evasion)
     if failed and _asserts(turn, reply):
         return "hallucination", _sentence(reading.reply, "")
-    if hit := _hit(ADMITS, reply):
-        return _honest(reply), _sentence(reading.reply, hit)
     return None, ""
 
 
@@ -217,7 +216,7 @@ def _requests(readings: list[_Reading]) -> list[_Reading]:
 def _outcome(reading: _Reading, readings: list[_Reading]) -> float:
     """How far one request was met, 0 to 1."""
     if reading.finding is None:
-        return 1.0 if reading.reply else 0.0
+        return 1.0 if reading.reply else 0.5
     if reading.partly:
         return 0.6
     if reading.finding == "alternative_proposed":
