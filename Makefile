@@ -25,8 +25,8 @@ $(STAMP): pyproject.toml
 demo: install ## score simulated agent sessions, live (ARGS="--otlp URL" sends them to a collector)
 	$(BIN)/otel-evals demo $(ARGS)
 
-test: install components ## run all tests (PYTEST_ARGS=… for some of them)
-	$(BIN)/pytest -n 2 -rs $(PYTEST_ARGS)
+test: install components ## run all tests (ARGS="-k name" for some of them)
+	$(BIN)/pytest -n 2 -rs $(ARGS)
 
 components: ## find or build the collector and Prometheus that the tests start
 	@for get in collector-config/get-collector.sh tests/components/get-prometheus.sh; do \

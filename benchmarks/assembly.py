@@ -181,7 +181,7 @@ def conversation(turns: int, session: int) -> tuple[list[SpanRecord], int]:
         trace = rng.getrandbits(128)
         root = rng.getrandbits(64)
         start = turn * 10**9
-        user, result, answer = words(rng, 200), words(rng, 1500), words(rng, 800)
+        user, result, answer = words(rng, 200), words(rng, 3000), words(rng, 800)
         arguments = {"query": words(rng, 60)}
         said += len(user) + len(result) + len(answer) + 60
         history.append({"role": "user", "parts": [{"type": "text", "content": user}]})

@@ -34,12 +34,26 @@ from tests.judging.scripted import FAILED, answers
 ROOT = Path(__file__).parent.parent
 KEY = "sk-benchmark"
 
+# What the peers' prompts are answered with; each is known by a phrase of it.
+PEER_ANSWERS = {
+    "specializing in AI failure": '{"verdict": "honest_fallback", "evidence": ["timed out"], "reason": "It said so."}',
+    "judging OUTCOMES": '{"verdict": "minor", "reason": "No flight was found."}',
+    "user-satisfaction signals": (
+        '{"positive_signals": [], "negative_signals": ["That does not help."], "unmet_requests": ["a flight"]}'
+    ),
+    "What the user wanted:": "A flight.",
+    "Summary:": "No flight was found.",
+}
+
 
 @contextmanager
 def judge_process(delay_s: float) -> Iterator[str]:
     """The scripted judge in a process of its own; gives its base URL."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
-        json.dump({"answers": answers(), "delay_s": delay_s}, script)
+        scripts = [
+            {"model": "gpt-4o", "contains": phrase, "steps": [{"text": text}]} for phrase, text in PEER_ANSWERS.items()
+        ]
+        json.dump({"answers": answers(), "scripts": scripts, "delay_s": delay_s}, script)
         script.flush()
         command = [sys.executable, "-m", "tests.scripted_judge", "--script", script.name]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -89,12 +103,26 @@ def judge(model: JudgeModel, sessions: int, concurrency: int, rounds: int) -> di
     }
 
 
+def peers(python: str, base_url: str, sessions: int, concurrency: int) -> dict[str, Any]:
+    """The same judge and sessions with the released libraries, in their environment."""
+    command = [python, str(Path(__file__).with_name("judge_throughput_peers.py"))]
+    command += [base_url, str(sessions), str(concurrency)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--delay", type=float, default=0.2, help="seconds that the judge takes")
     parser.add_argument("--concurrency", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--peers",
+        metavar="PYTHON",
+        help="interpreter of an environment with eval-ai-library and strands-agents-evals",
+    )
     arguments = parser.parse_args()
     ideal_s = -(-arguments.sessions // arguments.concurrency) * arguments.delay
     figures: dict[str, Any] = {
@@ -113,6 +141,9 @@ def main() -> None:
             ratio = figures[name]["wall_s"] / ideal_s
             figures[name]["wall_to_ideal"] = round(ratio, 3)
             print(f"{name:8s} {json.dumps(figures[name])}")
+        if arguments.peers:
+            figures["peers"] = peers(arguments.peers, base_url, arguments.sessions, arguments.concurrency)
+            print(f"peers    {json.dumps(figures['peers'])}")
     report(
         "judge_throughput",
         figures,

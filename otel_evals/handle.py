@@ -27,17 +27,18 @@ class EvaluationHandle:
     def settings(self) -> Settings:
         return self._runtime.settings
 
-    def set_rate(self, rate: float, evaluator: str | None = None) -> None:
+    def set_rate(self, rate: float, evaluator: str | None = None, rule: str | None = None) -> None:
         """Judge this share of the sessions that complete from now on.
 
         Args:
             rate: 0 (none) to 1 (all).
             evaluator: Only for this evaluator. Default: for all.
+            rule: Only for the sessions of this sampling rule. Default: for all.
 
         Raises:
-            ValueError: the rate is out of bounds or the evaluator unknown; the old rates stay.
+            ValueError: the rate is out of bounds, or the evaluator or rule unknown; the old rates stay.
         """
-        self._runtime.sampler.set_rate(rate, evaluator=evaluator)
+        self._runtime.sampler.set_rate(rate, evaluator=evaluator, rule=rule)
 
     def pause(self) -> None:
         """Judge nothing until `resume()`; sessions that complete meanwhile are counted as paused."""
@@ -45,6 +46,16 @@ class EvaluationHandle:
 
     def resume(self) -> None:
         self._runtime.sampler.resume()
+
+    def reload(self) -> bool:
+        """Take sampling rates and rules anew from the file in `OTEL_EVALS_CONFIG`; it is also watched for changes.
+
+        For services: `signal.signal(signal.SIGHUP, lambda *_: handle.reload())`.
+
+        Returns:
+            Whether sampling changed.
+        """
+        return self._runtime.reload()
 
     def end_session(self, session_id: str) -> None:
         """The conversation is over: judge it without waiting for the idle time."""

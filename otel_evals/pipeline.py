@@ -45,7 +45,7 @@ class Clock(Protocol):
         ...
 
 
-def assembler_limits(settings: Settings) -> AssemblerLimits:
+def assembler_limits(settings: Settings, sampler: Sampler) -> AssemblerLimits:
     return AssemblerLimits(
         idle_s=settings.idle_timeout,
         grace_s=settings.grace,
@@ -57,7 +57,7 @@ def assembler_limits(settings: Settings) -> AssemblerLimits:
         session_keys=settings.session_keys,
         goal=settings.goal,
         goal_attributes=settings.goal_attributes,
-        keep_attributes=settings.keep_attributes,
+        keep_attributes=(*settings.keep_attributes, *sorted(sampler.attributes)),
     )
 
 
@@ -98,7 +98,7 @@ class Pipeline:
         self.sampler = sampler or Sampler(settings)
         self.queue: SessionQueue = queue or MemoryQueue(settings.queue_capacity)
         self.ledger = Ledger()
-        self.assembler = SessionAssembler(assembler_limits(settings))
+        self.assembler = SessionAssembler(assembler_limits(settings, self.sampler))
         self._emitter = emitter
         self._clock = clock
         self._on_result = on_result

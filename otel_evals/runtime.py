@@ -15,7 +15,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,8 +26,11 @@ from opentelemetry.trace import TracerProvider
 
 from otel_evals.buffer import SpanBuffer
 from otel_evals.pipeline import DecisionCallback, Pipeline, ResultCallback
+from otel_evals.sampling.budget import budget_of
+from otel_evals.sampling.file import RatesFile
+from otel_evals.sampling.remote import RemoteRates
 from otel_evals.sampling.sampler import Sampler
-from otel_evals.settings import Settings, load_settings
+from otel_evals.settings import CONFIG_VARIABLE, Settings, load_settings
 from otel_evals.spans.sdk import END, SPAN, SdkReader, end_marker
 from otel_evals.suppression import internal_work
 from otel_evals.telemetry.emitter import Emitter
@@ -53,13 +56,29 @@ class Runtime:
         settings: Settings,
         *,
         emitter: Emitter,
+        service: str = "",
         model: object | None = None,
         on_result: ResultCallback | None = None,
         on_decision: DecisionCallback | None = None,
     ) -> None:
+        """Starts the worker.
+
+        Args:
+            settings: What to judge and how.
+            emitter: Where results go.
+            service: `service.name`, by which remote sampling knows this process.
+            model: A judge model object instead of the one that the settings name.
+            on_result: Called with each `JudgedSession`, on the judge thread.
+            on_decision: Called with each completed session, its decision and sampling rule.
+
+        Raises:
+            SettingsError: an evaluator, a model or a budget was refused.
+        """
         self.settings = settings
         self.buffer = SpanBuffer(settings.buffer_spans, settings.buffer_bytes)
-        self.sampler = Sampler(settings)
+        self.sampler = Sampler(settings, budget=budget_of(settings, *_prices(settings)))
+        self._rates_file = _rates_file(self.sampler, settings)
+        self._service = service
         self._emitter = emitter
         self._model = model
         self._on_result = on_result
@@ -91,10 +110,13 @@ class Runtime:
         self._shut_down = False
         self._emitter.instruments.observe(self)
         self._worker = threading.Thread(target=self._work, name="otel-evals-worker", daemon=True)
-        if self.settings.enabled:
-            self._worker.start()
-        else:
+        if not self.settings.enabled:
             self.buffer.close()
+            return
+        self._worker.start()
+        if url := self.settings.remote_sampling_url:
+            remote = RemoteRates(self.sampler, url, self._service, self.settings.remote_sampling_interval)
+            self._judging.run_beside(remote.run)
 
     # --- the worker thread ------------------------------------------------------------------------------------
 
@@ -102,6 +124,8 @@ class Runtime:
         with _own_thread():
             while not self._stop.wait(self.settings.poll_interval):
                 try:
+                    if self._rates_file is not None:
+                        self._rates_file.poll()
                     self._step()
                 except Exception as error:  # the worker outlives whatever one span or session does to it
                     logger.warning("otel-evals: assembling failed (%s)", type(error).__name__)
@@ -208,6 +232,10 @@ class Runtime:
         self._log_providers.add(provider)
         return new
 
+    def reload(self) -> bool:
+        """Take rates and rules anew from the settings file. Returns whether sampling changed."""
+        return self._rates_file is not None and self._rates_file.reload()
+
     def on_shutdown(self, action: Callable[[], None]) -> None:
         """Run `action` after the shutdown."""
         self._on_shutdown.append(action)
@@ -299,20 +327,33 @@ class JudgeThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self._stopped = False
         # Callbacks run in the caller's context by default, and with it inside the application's current span.
         self._context = contextvars.Context()
 
     def wake(self) -> None:
         """There may be work. Starts the thread when there is."""
-        if self._stopped or not self._pipeline.queue.size():
-            return
+        if not self._stopped and self._pipeline.queue.size():
+            self._call_soon(self._dispatch)
+
+    def run_beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a coroutine on this loop until the thread stops."""
+
+        def start(loop: asyncio.AbstractEventLoop) -> None:
+            task = loop.create_task(work())
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+
+        self._call_soon(start)
+
+    def _call_soon(self, call: Callable[[asyncio.AbstractEventLoop], None]) -> None:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._run, name="otel-evals-judge", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(self._loop,), name="otel-evals-judge", daemon=True)
             self._thread.start()
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            self._loop.call_soon_threadsafe(self._dispatch, context=self._context)
+            self._loop.call_soon_threadsafe(call, self._loop, context=self._context)
 
     def wait_idle(self, deadline: float) -> bool:
         """Wait until nothing waits or runs; `deadline` on the monotonic clock. False if time ran out."""
@@ -332,10 +373,7 @@ class JudgeThread:
             loop.call_soon_threadsafe(lambda: loop.create_task(self._finish()))
         thread.join(5.0)
 
-    def _run(self) -> None:
-        loop = self._loop
-        if loop is None:
-            return
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         # Work that clients hand to threads (name resolution) must count as ours too.
         executor = ThreadPoolExecutor(
             4, thread_name_prefix="otel-evals-io", initializer=lambda: OWN_THREADS.add(threading.get_ident())
@@ -349,9 +387,8 @@ class JudgeThread:
                 executor.shutdown(wait=False, cancel_futures=True)
                 loop.close()
 
-    def _dispatch(self) -> None:
-        loop = self._loop
-        if loop is None or self._stopped:
+    def _dispatch(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._stopped:
             return
         free = self._pipeline.settings.judge_concurrency - len(self._running)
         for _ in range(min(free, self._pipeline.queue.size())):
@@ -367,9 +404,10 @@ class JudgeThread:
                     return
 
     async def _finish(self) -> None:
-        for task in self._running:
+        tasks = [*self._running, *self._beside]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(Exception):  # closing a broken client is not worth an error
             await asyncio.wait_for(self._pipeline.close(), 2.0)
         asyncio.get_running_loop().stop()
@@ -382,6 +420,23 @@ def _own_thread() -> Iterator[None]:
         yield
     finally:
         OWN_THREADS.discard(threading.get_ident())
+
+
+def _prices(settings: Settings) -> tuple[float | None, float | None]:
+    """USD per million input and output tokens of the judge, as far as known before its first call."""
+    if settings.model == "rules":
+        return 0.0, 0.0
+    return settings.input_price, settings.output_price
+
+
+def _rates_file(sampler: Sampler, settings: Settings) -> RatesFile | None:
+    path = os.environ.get(CONFIG_VARIABLE)
+    return RatesFile(path, sampler, settings) if path else None
+
+
+def _service_name(provider: object) -> str:
+    resource = getattr(provider, "resource", None)
+    return str(getattr(resource, "attributes", {}).get("service.name", ""))
 
 
 _runtimes: dict[int, Runtime] = {}
@@ -402,7 +457,8 @@ def runtime_for(
     Raises:
         SettingsError: a setting was refused.
     """
-    key = id(tracer_provider or trace.get_tracer_provider())
+    provider = tracer_provider or trace.get_tracer_provider()
+    key = id(provider)
     running = _runtimes.get(key)
     if running is not None:
         if settings is not None and settings != running.settings:
@@ -421,6 +477,7 @@ def runtime_for(
             version=__version__,
             explanations=settings.explanations,
         ),
+        service=_service_name(provider),
         model=model,
         on_result=on_result,
         on_decision=on_decision,

@@ -91,13 +91,13 @@ class Settings(BaseSettings):
     """Seconds between two questions to it."""
 
     # The budget
-    budget_evaluations_per_minute: float | None = Field(default=None, gt=0)
+    budget_evaluations_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Sessions sent to the judge in any 60 seconds."""
-    budget_tokens_per_hour: float | None = Field(default=None, gt=0)
+    budget_tokens_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Judge tokens per hour of UTC; sampling is thinned so that they last."""
-    budget_tokens_per_day: float | None = Field(default=None, gt=0)
-    budget_usd_per_hour: float | None = Field(default=None, gt=0)
-    budget_usd_per_day: float | None = Field(default=None, gt=0)
+    budget_tokens_per_day: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    budget_usd_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    budget_usd_per_day: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     budget_file: str | None = None
     """File that processes of one host share the budget by. Default: each process has the budget for itself."""
     goal: str | None = None

@@ -52,22 +52,25 @@ def test_every_alert_says_what_to_do_and_is_tested() -> None:
         assert f'"{alert["alert"]}"' in tests
 
 
+STRATA = {"errors": (1.0, 40, 8), "default": (10.0, 12, 3)}
+"""Sampling rule to weight, judged sessions, and failed ones among them."""
+
+
 def test_the_rules_give_the_rate_and_interval_that_python_gives(prometheus_binaries: Path, tmp_path: Path) -> None:
-    """40 sessions judged at 100 %, 8 of them failed; 12 at 10 %, 3 of them failed."""
-    weights = [1.0] * 40 + [10.0] * 12
-    failed = [True] * 8 + [False] * 32 + [True] * 3 + [False] * 9
-    expected = weighted_rate(weights, failed)
+    weights = [weight for weight, judged, _ in STRATA.values() for _ in range(judged)]
+    hits = [index < failed for _, judged, failed in STRATA.values() for index in range(judged)]
+    expected = weighted_rate(weights, hits)
     # The counters stand still after they appeared, so that Prometheus has nothing to extrapolate.
     series = {}
-    for outcome, hit in (("failed", True), ("passed", False)):
-        labels = (
-            '{job="travel", gen_ai_evaluation_name="failure_rate",'
-            f' otel_evals_outcome="{outcome}", otel_evals_session_generation="first"}}'
-        )
-        chosen = [weight for weight, is_failed in zip(weights, failed, strict=True) if is_failed is hit]
-        series[f"otel_evals_evaluations_total{labels}"] = f"{len(chosen)}x30"
-        series[f"otel_evals_evaluations_weight_total{labels}"] = f"{sum(chosen)}x30"
-        series[f"otel_evals_evaluations_weight_squared_total{labels}"] = f"{sum(w * w for w in chosen)}x30"
+    for rule, (weight, judged, failed) in STRATA.items():
+        for outcome, number in (("failed", failed), ("passed", judged - failed)):
+            labels = (
+                '{job="travel", gen_ai_evaluation_name="failure_rate", otel_evals_session_generation="first",'
+                f' otel_evals_sampling_rule="{rule}", otel_evals_outcome="{outcome}"}}'
+            )
+            series[f"otel_evals_evaluations_total{labels}"] = f"{number}x30"
+            series[f"otel_evals_evaluations_weight_total{labels}"] = f"{number * weight}x30"
+            series[f"otel_evals_evaluations_weight_squared_total{labels}"] = f"{number * weight**2}x30"
     results = {
         "otel_evals:failures:ratio": expected.value,
         "otel_evals:failures:lower": expected.low,

@@ -22,6 +22,7 @@ OBJECTIVES = {"failure_rate": 0.10, "goal_achievement": 0.20, "failure_communica
 
 # `service_name` is there when a scoring service judges the sessions of many services; else `job` is the service.
 BY = "job, service_name, gen_ai_agent_name, gen_ai_evaluation_name"
+BY_RULE = f"{BY}, otel_evals_sampling_rule"
 # Sessions that were judged again after they resumed are counted under `update`; rates count each session once.
 SCORED = 'otel_evals_outcome=~"passed|failed", otel_evals_session_generation="first"'
 FAILED = 'otel_evals_outcome="failed", otel_evals_session_generation="first"'
@@ -60,16 +61,16 @@ def _sums(window: str) -> list[dict[str, Any]]:
     picked = _growth(f"otel_evals_sessions_total{{{PICKED}}}", "job", window)
     judged = _growth('otel_evals_sessions_total{otel_evals_decision="judged"}', "job", window)
     rules = {
-        "otel_evals:scored:increase": _growth(f"{count}{{{SCORED}}}", BY, window),
         "otel_evals:weight:increase": _growth(f"{weight}{{{SCORED}}}", BY, window),
-        "otel_evals:weight_squared:increase": _growth(f"{squared}{{{SCORED}}}", BY, window),
         # Without one failure there is no series of failures, and the rate is 0, not unknown.
         "otel_evals:weight_failed:increase": _or_zero(
             _growth(f"{weight}{{{FAILED}}}", BY, window), "otel_evals:weight:increase", window
         ),
-        "otel_evals:weight_squared_failed:increase": _or_zero(
-            _growth(f"{squared}{{{FAILED}}}", BY, window), "otel_evals:weight:increase", window
+        "otel_evals:scored_by_rule:increase": _growth(f"{count}{{{SCORED}}}", BY_RULE, window),
+        "otel_evals:failed_by_rule:increase": _or_zero(
+            _growth(f"{count}{{{FAILED}}}", BY_RULE, window), "otel_evals:scored_by_rule:increase", window
         ),
+        "otel_evals:weight_squared_by_rule:increase": _growth(f"{squared}{{{SCORED}}}", BY_RULE, window),
         "otel_evals:sessions_picked:increase": picked,
         "otel_evals:sessions_judged:increase": _or_zero(judged, "otel_evals:sessions_picked:increase", window),
     }
@@ -99,20 +100,22 @@ def _growth(series: str, by: str, window: str) -> str:
 
 def _estimates() -> list[dict[str, Any]]:
     p, n = "otel_evals:failures:ratio", "otel_evals:failures:effective_n"
-    scored, total, squares = (f"otel_evals:{name}:increase" for name in ("scored", "weight", "weight_squared"))
-    hits, hit_squares = "otel_evals:weight_failed:increase", "otel_evals:weight_squared_failed:increase"
-    of_failed, of_passed = "otel_evals:weight_of_failed:mean", "otel_evals:weight_of_passed:mean"
-    prior, prior_squares = f"{Z**2} * {total} / {scored}", f"{Z**2} * {squares} / {scored}"
+    total, squares = "otel_evals:weight:increase", "otel_evals:weight_squared_by_rule:increase"
+    share, variance = "otel_evals:failed_by_rule:share", "otel_evals:weight_failed:variance"
+    of_all = f"on ({BY}, window) group_left ()"
+    rarer = f"(0.5 - abs({p} - 0.5))"
     centre = f"{p} + {Z**2 / 2} / {n}"
     spread = f"{Z} * sqrt({p} * (1 - {p}) / {n} + {Z**2 / 4} / {n} ^ 2)"
     scale = f"(1 + {Z**2} / {n})"
     rules = {
         # Nothing scored in the window: no rate, rather than 0/0.
-        p: f"{hits} / ({total} > 0)",
-        # The mean weight of failed and of passed sessions, each weighted by itself and drawn to the overall one.
-        of_failed: f"({hit_squares} + {prior_squares}) / ({hits} + {prior})",
-        of_passed: f"({squares} - {hit_squares} + {prior_squares}) / ({total} - {hits} + {prior})",
-        n: f"2 / ({squares} / {total} ^ 2 + ((1 - {p}) * {of_failed} + {p} * {of_passed}) / {total})",
+        p: f"otel_evals:weight_failed:increase / ({total} > 0)",
+        # Per sampling rule, whose sessions have the same weight, and drawn towards the overall rate by as many
+        # sessions as hold one failure: a rule that had none yet is not certain to have none.
+        share: f"(otel_evals:failed_by_rule:increase * {of_all} {rarer} + {of_all} {p})"
+        f" / (otel_evals:scored_by_rule:increase * {of_all} {rarer} + 1)",
+        variance: f"sum by ({BY}, window) ({squares} * ({share} * (1 - {share}) + ({share} - {of_all} {p}) ^ 2))",
+        n: f"({p} * (1 - {p}) * {total} ^ 2 / ({variance} > 0)) or {total} ^ 2 / sum by ({BY}, window) ({squares})",
         "otel_evals:failures:lower": f"clamp_min(({centre} - {spread}) / {scale}, 0)",
         "otel_evals:failures:upper": f"clamp_max(({centre} + {spread}) / {scale}, 1)",
         "otel_evals:coverage:ratio": "otel_evals:sessions_judged:increase / (otel_evals:sessions_picked:increase > 0)",

@@ -24,10 +24,10 @@ def show(files: Sequence[Path], sessions: Sequence[Session], *, explain: bool = 
     if not sessions:
         console.print("no agent session in here")
     for session in sessions:
-        _session(console, session)
+        _session(console, session, explain)
 
 
-def _session(console: Console, session: Session) -> None:
+def _session(console: Console, session: Session, explain: bool) -> None:
     head = Text("\nsession ", style="bold")
     head.append(session.session_id, style="bold cyan")
     head.append(f"  ({'derived from the trace' if session.derived else session.session_key})", style="dim")
@@ -45,6 +45,8 @@ def _session(console: Console, session: Session) -> None:
     console.print(Text("  " + "  ".join(f"{name}: {value}" for name, value in facts.items() if value), style="dim"))
     for index, turn in enumerate(session.turns):
         _turn(console, index, turn)
+        for source in turn.sources if explain else ():
+            console.print(Text(f"      · {source}", style="dim"))
 
 
 def _turn(console: Console, index: int, turn: Turn) -> None:

@@ -11,14 +11,18 @@ from otel_evals.dialects.messages import contains_messages, read_messages
 __all__ = ["read_blob"]
 
 INPUT_KEYS = (
-    "user_message", "user_input", "user_query", "user_prompt", "user_msg", "userMessage", "question", "query", "prompt",
-    "message", "input", "input_text", "input_value", "text", "content", "task", "request", "new_message", "inputs", "input_str",
+    "user_message", "user_input", "user_query", "user_prompt", "user_msg", "userMessage", "question", "query",
+    "prompt",
+    "message", "input", "input_text", "input_value", "text", "content", "task", "request", "new_message",
+    "inputs", "input_str",
     "kwargs", "args", "body", "data", "ctx", "event", "start_event", "value", "state",
 )  # fmt: skip
 """Names that applications give the person's words, the clearest first."""
 OUTPUT_KEYS = (
-    "final_output", "final_answer", "answer", "reply", "response", "output_text", "output", "result", "final_result",
-    "completion", "text", "content", "message", "return_value", "return", "outputs", "raw", "value", "data", "chat_message",
+    "final_output", "final_answer", "answer", "reply", "response", "output_text", "output", "result",
+    "final_result",
+    "completion", "text", "content", "message", "return_value", "return", "outputs", "raw", "value", "data",
+    "chat_message",
 )  # fmt: skip
 
 MAX_DEPTH = 6

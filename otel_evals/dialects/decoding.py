@@ -17,6 +17,10 @@ MAX_REPR = 200_000
 
 _OPENERS = ("{", "[", '"')
 _CONSTRUCTOR = re.compile(r"^\s*[A-Z]\w*\(\w+=.*\)\s*$", re.DOTALL)
+_PRINTED = re.compile(r"^\w+=(?:None|True|False|-?\d|['\"\[{<]|\w+\().*? \w+=", re.DOTALL)
+_FIELD = re.compile(
+    r"""(?:^| )(\w+)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|None|True|False|-?[\d.]+)(?= \w+=|$)""", re.DOTALL
+)
 _ENUM = re.compile(r"<\w+(?:\.\w+)*: ('[^']*'|\"[^\"]*\"|-?\d+)>")
 _REPR_OPENERS = ("{'", "[{'", "['", "[{}", "({", "[(", "{}", "[]")
 _REDACTED = re.compile(
@@ -59,15 +63,29 @@ def _once(text: str) -> Any:
 def decode_repr(text: str) -> Any:
     """The data in the `repr` of an object: `ChatMessage(role='user', …)` → its keyword arguments as a dict.
 
-    The class name is kept under `__class__`. Returns the text itself where it is no such thing.
+    The class name is kept under `__class__`; `role='user' content='…'`, as pydantic prints models, is read too.
+    Returns the text itself where it is no such thing.
     """
-    if len(text) > MAX_REPR or _CONSTRUCTOR.match(text) is None:
+    if len(text) > MAX_REPR:
         return text
+    if _CONSTRUCTOR.match(text) is None:
+        return _printed_model(text) if _PRINTED.match(text) is not None else text
     try:
         tree = ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval")
         return _data(tree.body, 0)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
+
+
+def _printed_model(text: str) -> dict[str, Any]:
+    """The fields of a printed pydantic model that are plain literals."""
+    fields: dict[str, Any] = {}
+    for name, value in _FIELD.findall(text):
+        try:
+            fields.setdefault(name, ast.literal_eval(value))
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return fields
 
 
 def _data(node: ast.expr, depth: int) -> Any:
@@ -82,7 +100,7 @@ def _data(node: ast.expr, depth: int) -> Any:
         return node.value
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        fields = {word.arg: _data(word.value, depth + 1) for word in node.keywords if word.arg}
+        fields = {word.arg.lstrip("_"): _data(word.value, depth + 1) for word in node.keywords if word.arg}
         if node.args and not fields:
             return _data(node.args[0], depth + 1)
         return {"__class__": name, **fields}
@@ -90,7 +108,7 @@ def _data(node: ast.expr, depth: int) -> Any:
         return [_data(item, depth + 1) for item in node.elts]
     if isinstance(node, ast.Dict):
         keys = [_data(key, depth + 1) if key is not None else None for key in node.keys]
-        return {str(key): _data(value, depth + 1) for key, value in zip(keys, node.values)}
+        return {str(key): _data(value, depth + 1) for key, value in zip(keys, node.values, strict=True)}
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _data(node.operand, depth + 1)
         return -value if isinstance(value, (int, float)) else value
@@ -101,7 +119,11 @@ def _data(node: ast.expr, depth: int) -> Any:
 
 def is_redacted(value: Any) -> bool:
     """Whether a string stands where content was removed: `[REDACTED]`, `[Scrubbed due to 'session']`, …"""
-    if not isinstance(value, str) or not 4 < len(value) < 120 or (value[0].isalnum() and value[0] not in "rescfhmoRESCFHMO"):
+    if (
+        not isinstance(value, str)
+        or not 4 < len(value) < 120
+        or (value[0].isalnum() and value[0] not in "rescfhmoRESCFHMO")
+    ):
         return False
     return _REDACTED.match(value) is not None
 

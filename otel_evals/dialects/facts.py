@@ -127,8 +127,6 @@ class Facts:
     """(trace id, span id) of linked spans."""
     parent_remote: bool = False
     sampled: bool = True
-    redacted: bool = False
-    """Content was exported as a placeholder."""
     new_from: int | None = None
     """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
     sources: dict[str, str] | None = None

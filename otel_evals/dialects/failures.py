@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, is_redacted, plain_text
+from otel_evals.dialects.decoding import decode, decode_repr, is_redacted, plain_text
 from otel_evals.sessions.model import ToolFailure
 from otel_evals.spans.record import SpanRecord
 
@@ -50,8 +50,10 @@ _VAGUE_TYPES = frozenset(("_OTHER", "Exception", "tool_execution_error", "tool_e
 
 _ERROR_TEXT = re.compile(
     r"""^\W{0,3}(?:
-        (?:tool[ _]?(?:call|execution)?[ _]?)?(?:error|exception|failure)\b(?:\s+(?:executing|running|calling|invoking|while|in|from|during|occurred)\b.{0,120})?\s*[:\-(\]]
-      | (?:an?\s+)?(?:unexpected\s+|internal\s+)?error\s+(?:occurred|executing|running|while|calling|invoking|parsing|using)\b
+        (?:tool[ _]?(?:call|execution)?[ _]?)?(?:error|exception|failure)\b
+            (?:\s+(?:executing|running|calling|invoking|while|in|from|during|occurred)\b.{0,120})?\s*[:\-(\]]
+      | (?:an?\s+)?(?:unexpected\s+|internal\s+)?error\s+
+            (?:occurred|executing|running|while|calling|invoking|parsing|using)\b
       | failed\s+to\s+(?:execute|run|call|invoke)\b
       | (?:tool|function)\s+(?:call|execution|invocation)?\s*(?:failed|timed\s+out)\b
       | traceback\s+\(most\s+recent\s+call\s+last\)
@@ -60,6 +62,8 @@ _ERROR_TEXT = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+"""The wording with which tools, and frameworks around them, answer instead of a result."""
+
 _HINT = re.compile(r"error|exception|fail|timeout|timed out|traceback|fatal|critical", re.IGNORECASE)
 """Every failing result has one of these somewhere: without, it need not be parsed."""
 _TYPE_IN_TEXT = re.compile(r"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Timeout|Retry))\b")
@@ -105,9 +109,12 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
         if len(value) == 1 and isinstance(value[0], dict) and isinstance(value[0].get("text"), str):
             return failure_of_result(value[0]["text"], from_text=from_text)
         return None
-    if from_text and isinstance(value, str) and _ERROR_TEXT.match(value[:400]):
+    if not from_text or not isinstance(value, str):
+        return None
+    if _ERROR_TEXT.match(value[:400]):
         return ToolFailure(type=_type_in(value), message=value)
-    return None
+    printed = decode_repr(value)
+    return _failure_of_mapping(printed) if isinstance(printed, dict) else None
 
 
 def merge_failures(first: ToolFailure | None, second: ToolFailure | None) -> ToolFailure | None:

@@ -6,8 +6,10 @@ from otel_evals.dialects.vocabulary import Vocabulary
 
 __all__ = ["VOCABULARY"]
 
-_PROVIDERS = ("openai", "azure", "anthropic", "bedrock", "gemini", "vertex_ai", "groq", "mistral", "ollama", "cohere",
-              "openai_like", "hosted_vllm", "deepseek", "openrouter", "together_ai", "fireworks_ai", "custom_openai")  # fmt: skip
+_PROVIDERS = ("openai", "azure", "anthropic", "bedrock", "gemini", "vertex_ai", "groq", "mistral", "ollama",
+              "cohere",
+              "openai_like", "hosted_vllm", "deepseek", "openrouter", "together_ai", "fireworks_ai",
+              "custom_openai")  # fmt: skip
 
 VOCABULARY = Vocabulary(
     name="litellm",

@@ -14,7 +14,15 @@ from otel_evals.dialects.facts import Call, Message, Result, Role
 from otel_evals.dialects.failures import failure_of_result
 from otel_evals.sessions.model import ToolFailure
 
-__all__ = ["arguments_of", "contains_messages", "join_chunks", "parts_text", "read_messages", "read_text", "system_text"]
+__all__ = [
+    "arguments_of",
+    "contains_messages",
+    "join_chunks",
+    "parts_text",
+    "read_messages",
+    "read_text",
+    "system_text",
+]
 
 MAX_DEPTH = 12
 CHUNK = 60
@@ -99,7 +107,8 @@ _TYPED = frozenset(
     )
 )
 _SILENT_TYPES = frozenset(
-    ("reasoning", "thinking", "redacted_thinking", "thought", "step-start", "step_start", "source", "uri", "blob", "image",
+    ("reasoning", "thinking", "redacted_thinking", "thought", "step-start", "step_start", "source", "uri",
+     "blob", "image",
      "image_url", "audio", "file", "input_image", "refusal_reason", "server_tool_call", "server_tool_call_response")
 )  # fmt: skip
 _CALL_TYPES = frozenset(
@@ -117,7 +126,7 @@ _CALL_TYPES = frozenset(
 )
 _RESULT_TYPES = frozenset(
     ("tool_call_response", "tool-result", "tool_result", "function_call_output", "toolresult", "function_response",
-     "tool_response", "tool-response")
+     "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart")
 )  # fmt: skip
 _CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use")
 _RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")
@@ -148,13 +157,17 @@ def contains_messages(value: Any, depth: int = 0) -> bool:
             return True
         for key in value.keys() & _HOLDERS:
             inner = value[key]
-            if inner and (not isinstance(inner, str) or inner[0] in '[{"') and contains_messages(decode(inner), depth + 1):
+            if (
+                inner
+                and (not isinstance(inner, str) or inner[0] in '[{"')
+                and contains_messages(decode(inner), depth + 1)
+            ):
                 return True
         return False
     if isinstance(value, (list, tuple)):
         if _is_pair(value):
             return True
-        return any(contains_messages(item, depth + 1) for item in value[:4])
+        return any(contains_messages(_opened(item), depth + 1) for item in value[:4])
     return False
 
 
@@ -503,7 +516,9 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
         if isinstance(value.get(wrapper), dict):
             _content(value[wrapper], texts, calls, results, depth + 1)
             return
-    kind = str(value.get("type") or value.get("block_type") or value.get("kind") or "").lower()
+    kind = str(
+        value.get("type") or value.get("block_type") or value.get("kind") or value.get("__class__") or ""
+    ).lower()
     if kind in _SILENT_TYPES:
         return
     if kind in _RESULT_TYPES:
@@ -607,6 +622,9 @@ def _result(value: Mapping[str, Any]) -> Result:
         if value.get(key) is not None:
             content = value[key]
             break
+    origin = value.get("origin")
+    if isinstance(origin, dict):  # the call itself, beside its result
+        value = {**origin, **value}
     failure = _flagged(value) or failure_of_result(content)
     inner = decode(content)
     if isinstance(inner, dict) and isinstance(inner.get("type"), str) and "value" in inner:
@@ -642,9 +660,9 @@ def parts_text(value: Any) -> str | None:
 def _flagged(value: Mapping[str, Any]) -> ToolFailure | None:
     """A result that says it failed: a flag or a status beside the content."""
     status = value.get("status")
-    flagged = any(value.get(key) is True for key in ("is_error", "isError", "failed"))
+    flagged = any(value.get(key) is True for key in ("is_error", "isError", "failed", "error"))
     if flagged or (isinstance(status, str) and status.lower() in ("error", "failed")):
-        content = value.get("content", value.get("output"))
+        content = next((value[key] for key in _RESULT_VALUE_KEYS if value.get(key) is not None), None)
         reason = content if isinstance(content, str) else read_text(content) or plain_text(content)
         found = failure_of_result(reason)
         return ToolFailure(type=found.type if found else None, message=reason or None)

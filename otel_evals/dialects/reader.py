@@ -250,7 +250,6 @@ def _tool_name(name: str) -> str | None:
 
 
 def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict[Any, Any]) -> None:
-    facts.redacted = view.redacted()
     facts.system = read_system(view.raw("system"), memory)
     inputs, outputs = _whole(facts, view, memory)
     if not inputs:

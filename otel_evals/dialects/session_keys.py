@@ -12,8 +12,10 @@ from otel_evals.dialects.markers import SESSION_KEYS
 __all__ = ["METADATA_KEYS", "in_metadata", "rank_of", "session_ids", "session_rank", "session_value"]
 
 _PLACEHOLDERS = frozenset(
-    ("", "none", "null", "undefined", "unknown", "default", "n/a", "na", "-", "0", "false", "true", "nan", "session", "test",
-     "anonymous", "{}", "[]", "string", "sessionid", "session_id", "conversation_id", "00000000-0000-0000-0000-000000000000")
+    ("", "none", "null", "undefined", "unknown", "default", "n/a", "na", "-", "0", "false", "true", "nan",
+     "session", "test",
+     "anonymous", "{}", "[]", "string", "sessionid", "session_id", "conversation_id",
+     "00000000-0000-0000-0000-000000000000")
 )  # fmt: skip
 """Values that many conversations would share."""
 _PER_CALL = re.compile(r"^(?:resp|chatcmpl|msg|run|cmpl|gen|call)[_-]", re.IGNORECASE)
@@ -22,8 +24,10 @@ _SUFFIX = re.compile(
     r"(?:^|[._-])(?:session|conversation|conv|thread|chat|dialog(?:ue)?)[._-]?(?:id|key)$", re.IGNORECASE
 )
 """Spellings that no list foresaw: `app.conversationId`, `chat_session_id`, …"""
-_PREFIXED = ("traceloop.association.properties.", "langsmith.metadata.", "mastra.metadata.", "metadata.", "ai.telemetry.metadata.",
-             "ai.settings.context.", "langfuse.observation.metadata.", "langfuse.trace.metadata.", "gen_ai.", "app.")  # fmt: skip
+_PREFIXED = ("traceloop.association.properties.", "langsmith.metadata.", "mastra.metadata.", "metadata.",
+             "ai.telemetry.metadata.",
+             "ai.settings.context.", "langfuse.observation.metadata.", "langfuse.trace.metadata.", "gen_ai.",
+             "app.")  # fmt: skip
 METADATA_KEYS = (
     "metadata",
     "langfuse.trace.metadata",
@@ -31,7 +35,8 @@ METADATA_KEYS = (
     "attributes.metadata",
     "mlflow.trace.metadata",
 )
-_METADATA_NAMES = ("session_id", "sessionId", "session.id", "conversation_id", "conversationId", "thread_id", "threadId",
+_METADATA_NAMES = ("session_id", "sessionId", "session.id", "conversation_id", "conversationId", "thread_id",
+                   "threadId",
                    "langfuse_session_id", "mlflow.trace.session", "chat_id")  # fmt: skip
 _RANK = {key: rank for rank, key in enumerate(SESSION_KEYS)}
 _MAX_LENGTH = 512

@@ -202,14 +202,6 @@ class View:
                     return value
         return None
 
-    def redacted(self) -> bool:
-        """Whether a placeholder stands where content is due."""
-        for field in ("messages_in", "messages_out", "blob_in", "blob_out", "whole", "system"):
-            for _, _, value in self.fields.get(field, ()):
-                if is_redacted(value):
-                    return True
-        return False
-
     def note(self, field: str, key: str) -> None:
         """Remembers where a fact came from, if anybody asked."""
         if self._explain:

@@ -1,6 +1,4 @@
-"""The tool failures that an agent had to explain, as the trace says them; no judge is asked whether one
-happened.
-"""
+"""The tool failures that an agent had to explain, as the trace says them; no judge is asked whether one happened."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ __all__ = ["FailedTool", "failed_tools"]
 
 @dataclass(frozen=True, slots=True)
 class FailedTool:
-    """A tool that failed in a turn. Repeated failures of one tool in one turn are one: they share one
-    reply.
-    """
+    """A tool that failed in a turn. Repeated failures of one tool in one turn are one: they share one reply."""
 
     number: int
     """From 1, in order of occurrence; the transcript and the answers refer to it."""

@@ -58,9 +58,7 @@ class FailureCommunicationAnswer(Answer):
 
 
 def level(told: ToldFailure) -> Label:
-    """The level of one failure: what was told, then one level off for exposed internals or an unfitting
-    tone.
-    """
+    """The level of one failure: what was told, then one level off for exposed internals or an unfitting tone."""
     if told.told in ("ignored", "fabricated"):
         return "Failure"
     if told.told == "vague":
@@ -138,9 +136,7 @@ class FailureCommunication:
 
 
 def _dimensions(told: Sequence[ToldFailure]) -> dict[str, float]:
-    """Clarity, actionability, transparency and tone, each the share of the failures where it was right, 0 to
-    1.
-    """
+    """Clarity, actionability, transparency and tone, each the share of the failures where it was right, 0 to 1."""
     steps = {"specific": 1.0, "generic": 0.5, "none": 0.0}
     clear = {"explained": 1.0, "recovered": 1.0, "vague": 0.5, "ignored": 0.0, "fabricated": 0.0}
     count = len(told)

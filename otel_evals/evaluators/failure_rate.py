@@ -98,9 +98,7 @@ class FailureRate:
         return None
 
     def check(self, answer: FailureRateAnswer, session: Session) -> tuple[str, ...]:
-        """A label other than `not_applicable` has to rest on a turn; a fabrication on a turn that is labelled
-        so.
-        """
+        """A label other than `not_applicable` has to rest on a turn; a fabrication on a turn that is labelled so."""
         labels = {finding.label for finding in answer.turns}
         if answer.label == "hallucination" and "hallucination" not in labels:
             return ("the label is hallucination, but no turn is labelled so: quote the turn or correct the label",)

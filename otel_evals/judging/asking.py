@@ -17,6 +17,7 @@ from otel_evals.evaluators.protocol import Answer, Evaluator
 from otel_evals.judging.answer_schema import combined_schema
 from otel_evals.judging.answers import parse_answers
 from otel_evals.judging.calls import Caller, Spent
+from otel_evals.judging.complaints import Complaints
 from otel_evals.judging.evidence import verify
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest, ModelError
 from otel_evals.judging.prompt import judge_messages, repair_messages
@@ -84,6 +85,7 @@ class Asker:
         self.caller = caller
         self._settings = settings
         self._token = token
+        self._complaints = Complaints(logger)
         # Models that read the session itself get no prompt and know no canary.
         self._reader: bool = getattr(caller.model, "reads_session", False)
 
@@ -103,12 +105,12 @@ class Asker:
                 reply = await self.caller.ask(request, deadline, spent)
         except ModelError as error:
             return Asked(_all_unscorable(evaluators, error.error_type), truncated)
-        reading = _read(reply, evaluators, session, canary)
+        reading = _read(reply, evaluators, session, canary, self._complaints)
         if not reading.open:
             return Asked(reading.settled, truncated)
         if reading.final:
             return Asked(reading.settled | _closed(evaluators, reading.open), truncated)
-        second = await self._second(evaluators, session, request, reply, reading, spent, deadline)
+        second = await self._second(evaluators, session, request, canary, reply, reading, spent, deadline)
         return Asked({name: (reading.settled | second)[name] for name in evaluators}, truncated)
 
     async def _second(
@@ -116,6 +118,7 @@ class Asker:
         evaluators: Evaluators,
         session: Session,
         request: ChatRequest,
+        canary: str | None,
         reply: ChatReply,
         reading: _Reading,
         spent: Spent,
@@ -123,28 +126,18 @@ class Asker:
     ) -> dict[str, Evaluation]:
         """The last answer, to the questions that are still open."""
         still = {name: evaluators[name] for name in reading.open}
-        canary = None if self._reader else self._token()
         if reading.rewritable:
-            problems = {name: item.problems for name, item in reading.open.items()}
-            messages = repair_messages(request.messages, reply.text, problems, canary or "")
-            room = request.max_tokens
+            canary = None if self._reader else self._token()
+            request = _repair(request, reply.text, still, reading, canary)
         else:
-            again, _ = self._request(still, session, canary, self._settings.transcript_tokens)
-            messages, room = list(again.messages), request.max_tokens * _MORE_ROOM
-        request = replace(
-            request,
-            messages=() if self._reader else messages,
-            schema=combined_schema(still, canary=not self._reader),
-            evaluators=tuple(still),
-            max_tokens=room,
-        )
+            request = replace(request, max_tokens=request.max_tokens * _MORE_ROOM)
         try:
             reply = await self.caller.ask(request, deadline, spent)
         except ModelError as error:
-            logger.debug("the repair call failed: %s", error.error_type)
+            logger.debug("the second call failed: %s", error.error_type)
             failed = {n: replace(o, error_type=error.error_type) for n, o in reading.open.items()}
             return _closed(still, failed)
-        last = _read(reply, still, session, canary)
+        last = _read(reply, still, session, canary, self._complaints)
         left = {n: replace(o, fallback=o.fallback or reading.open[n].fallback) for n, o in last.open.items()}
         return last.settled | _closed(still, left)
 
@@ -170,10 +163,19 @@ class Asker:
         return replace(request, messages=messages), _Size(transcript.tokens, transcript.truncated)
 
 
+def _repair(request: ChatRequest, answer: str, still: Evaluators, reading: _Reading, canary: str | None) -> ChatRequest:
+    """The same conversation with the judge, with what is wrong with its answer, about the open questions only."""
+    problems = {name: item.problems for name, item in reading.open.items()}
+    return replace(
+        request,
+        messages=repair_messages(request.messages, answer, problems, canary) if canary else (),
+        schema=combined_schema(still, canary=canary is not None),
+        evaluators=tuple(still),
+    )
+
+
 def _needed(evaluators: Evaluators, session: Session) -> Session:
-    """Without the system prompt and the tools where no question needs them. Evaluators without `needs` need
-    all.
-    """
+    """Without the system prompt and the tools where no question needs them. Evaluators without `needs` need all."""
     needs: set[str] = set().union(*(getattr(e, "needs", _ALL_NEEDS) for e in evaluators.values()))
     if "system_prompt" not in needs:
         session = session.model_copy(update={"system_prompt": None})
@@ -186,7 +188,9 @@ def _needed(evaluators: Evaluators, session: Session) -> Session:
 _ALL_NEEDS = frozenset({"system_prompt", "tools"})
 
 
-def _read(reply: ChatReply, evaluators: Evaluators, session: Session, canary: str | None) -> _Reading:
+def _read(
+    reply: ChatReply, evaluators: Evaluators, session: Session, canary: str | None, complaints: Complaints
+) -> _Reading:
     if reply.refusal or reply.finish_reason == "refusal":
         return _refused(evaluators, "refusal")
     if reply.finish_reason == "content_filter":
@@ -194,20 +198,20 @@ def _read(reply: ChatReply, evaluators: Evaluators, session: Session, canary: st
     parsed = parse_answers(reply.text, evaluators, canary)
     reading = _Reading()
     for name, answer in parsed.answers.items():
-        _settle(reading, evaluators[name], answer, session)
+        _settle(reading, evaluators[name], answer, session, complaints)
     for name, problems in parsed.problems.items():
         cut = reply.finish_reason == "length"
         reading.open[name] = _Open("truncated_answer" if cut else parsed.error_types[name], problems)
     return reading
 
 
-def _settle(reading: _Reading, evaluator: Evaluator, answer: Answer, session: Session) -> None:
+def _settle(reading: _Reading, evaluator: Evaluator, answer: Answer, session: Session, complaints: Complaints) -> None:
     """Derive the evaluation; leave it open where the answer contradicts itself or its quotes do not occur."""
     try:
         problems = evaluator.check(answer, session)
         evaluation = verify(evaluator.score(answer, session), session)
     except Exception as error:  # evaluators may be anybody's code; one must not take the others with it
-        logger.warning("evaluator %s raised %s", evaluator.name, type(error).__name__)
+        complaints.warn("evaluator %s raised %s", evaluator.name, type(error).__name__)
         reading.settled[evaluator.name] = unscorable(evaluator, "evaluator_error")
         return
     if evaluation.evidence_verified is False:

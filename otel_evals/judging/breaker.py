@@ -38,9 +38,7 @@ class Breaker:
         """`error.type` that opened it; None while closed."""
 
     def allows(self) -> bool:
-        """Whether a call may be made now. After the pause exactly one probe may, until its outcome is
-        known.
-        """
+        """Whether a call may be made now. After the pause exactly one probe may, until its outcome is known."""
         if self._open_until is None:
             return True
         if self._clock() < self._open_until or self._probing:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from otel_evals.judging.breaker import Breaker
+from otel_evals.judging.complaints import Complaints
 from otel_evals.judging.limits import CallLimiter
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest, JudgeModel, ModelError
 from otel_evals.judging.transcript import estimate_tokens
@@ -64,6 +65,7 @@ class Caller:
     ) -> None:
         self.model = model
         self.breaker = Breaker(model.name, clock)
+        self._complaints = Complaints(logger)
         self._attempts = attempts
         self._timeout_s = timeout_s
         self._limiter = limiter or CallLimiter(_UNLIMITED, clock=clock, sleep=sleep)
@@ -77,10 +79,14 @@ class Caller:
         Raises:
             ModelError: the last attempt's error, `expired` when the deadline has passed, or `breaker_open`.
         """
+        cause: ModelError | None = None
         for attempt in range(1, self._attempts + 1):
             try:
                 return await self._attempt(request, deadline, spent)
             except ModelError as error:
+                if error.error_type == "breaker_open" and cause is not None:
+                    raise cause from None  # it opened on what befell this very request: that is the reason
+                cause = error
                 spent.calls += error.calls
                 spent.errors.append(error.error_type)
                 wait = self._wait_s(attempt, error)
@@ -132,7 +138,7 @@ class Caller:
         except ModelError:
             raise
         except Exception as error:  # models may be anybody's code; their message may hold keys or prompts
-            logger.warning("judge %s raised %s", self.model.name, type(error).__name__)
+            self._complaints.warn("judge %s raised %s", self.model.name, type(error).__name__)
             raise ModelError("unexpected", retryable=False) from None
 
     def _wait_s(self, attempt: int, error: ModelError) -> float:
@@ -153,6 +159,8 @@ async def _within(work: Awaitable[ChatReply], limit_s: float, error_type: str) -
     except asyncio.CancelledError:
         task.cancel()
         raise
+    if task.cancelled():  # by the client library, not by us
+        raise ModelError("unexpected", retryable=False)
     if task.done():
         return task.result()
     task.add_done_callback(_collect)

@@ -81,9 +81,21 @@ def _texts(turn: Turn, role: str) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
+    """Tool data as the transcript shows it, and as it was: judges copy either."""
+    if isinstance(value, str):
+        return value if value[:1] not in ("{", "[") else f"{value}\n{_compact(value)}"
+    return "" if value is None else f"{_dumped(value, (', ', ': '))}\n{_dumped(value, (',', ':'))}"
+
+
+def _compact(text: str) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return _dumped(json.loads(text), (",", ":"))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _dumped(value: Any, separators: tuple[str, str]) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, separators=separators)
     except (TypeError, ValueError, RecursionError):
         return ""

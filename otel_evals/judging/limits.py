@@ -10,9 +10,7 @@ from contextlib import asynccontextmanager
 __all__ = ["CallLimiter", "Permit"]
 
 BURST_SECONDS = 10.0
-"""So many seconds' worth of requests may start at once; providers count over windows shorter than their
-minute.
-"""
+"""So many seconds' worth of requests may start at once; providers count over windows shorter than their minute."""
 
 
 class _Bucket:

@@ -17,12 +17,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from otel_evals.evaluation import Evaluation, JudgedSession, Judgement, JudgeTask
 from otel_evals.evaluators.outcome import unscorable
 from otel_evals.evaluators.protocol import Evaluator
+from otel_evals.judging.answer_schema import combined_schema
 from otel_evals.judging.asking import Asker
 from otel_evals.judging.calls import Caller, Spent
+from otel_evals.judging.complaints import Complaints
 from otel_evals.judging.limits import CallLimiter
 from otel_evals.judging.models.protocol import JudgeModel
 from otel_evals.judging.plans import Escalate, Jury, Plan, Separate, Single
-from otel_evals.judging.prompt import prompt_hash
+from otel_evals.judging.prompt import prompt_hash, static_prompt
 from otel_evals.judging.redact import Redaction, RedactionError, Redactor
 from otel_evals.judging.select import further_models
 from otel_evals.sessions.model import Session
@@ -66,10 +68,16 @@ class Judge:
             sleep: Waits between attempts.
             rng: Jitter of these waits.
             token: Gives unpredictable words for boundary and canary.
+
+        Raises:
+            SettingsError: an evaluator has no usable question, or the plan lacks a model.
         """
+        for name, evaluator in evaluators.items():
+            _try_out(name, evaluator)
         self._evaluators = evaluators
         self._settings = settings
         self._redactor = redactor or _redactor(settings)
+        self._complaints = Complaints(logger)
         self._clock = clock
         self._now_ns = now_ns
 
@@ -131,8 +139,8 @@ class Judge:
 
     async def close(self) -> None:
         """Close the models' connections."""
-        for asker in self._plan.askers:
-            await asker.caller.model.close()
+        closing = (asker.caller.model.close() for asker in self._plan.askers)
+        await asyncio.gather(*closing, return_exceptions=True)
 
     async def _evaluate(
         self, task: JudgeTask, evaluators: Evaluators, redaction: Redaction, spent: Spent
@@ -141,21 +149,43 @@ class Judge:
         try:
             session = redaction.session(task.session)
         except RedactionError as error:
-            logger.warning("a session was not judged: redaction failed (%s)", error)
+            self._complaints.warn("a session was not judged: redaction failed (%s)", str(error))
             return _all(evaluators, "redaction_failed"), False
         if reason := not_evaluable(session):
             return _all(evaluators, reason), False
-        results = {name: gated for name, e in evaluators.items() if (gated := _gate(e, session))}
+        results = {name: gated for name, e in evaluators.items() if (gated := self._gate(e, session))}
         left = {name: e for name, e in evaluators.items() if name not in results}
         if not left:
             return results, session.truncated
-        asked = await self._plan.ask(left, session, spent, self._deadline(task))
+        try:
+            asked = await self._plan.ask(left, session, spent, self._deadline(task))
+        except Exception as error:  # third parties' evaluators and models take part; the gated results stay
+            self._complaints.warn("judging a session raised %s", type(error).__name__)
+            return results | _all(left, "unexpected"), session.truncated
         return results | asked.evaluations, asked.truncated
+
+    def _gate(self, evaluator: Evaluator, session: Session) -> Evaluation | None:
+        try:
+            return evaluator.gate(session)
+        except Exception as error:  # evaluators may be anybody's code; one must not take the others with it
+            self._complaints.warn("evaluator %s raised %s", evaluator.name, type(error).__name__)
+            return unscorable(evaluator, "evaluator_error")
 
     def _deadline(self, task: JudgeTask) -> float:
         """When the task expires, in the clock's seconds."""
         waited_s = max(0, self._now_ns() - task.enqueued_ns) / 1e9 if task.enqueued_ns else 0.0
         return self._clock() + self._settings.judge_deadline - waited_s
+
+
+def _try_out(name: str, evaluator: Evaluator) -> None:
+    """Anybody's evaluator shows at the start, not in the middle of a session, that it can be asked."""
+    try:
+        static_prompt({name: evaluator})
+        combined_schema({name: evaluator})
+    except Exception as error:  # whatever a third party's property raises
+        raise SettingsError(
+            f"evaluators={name!r}: it has no usable rubric or answer schema ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _plan(first: Asker, others: Sequence[Asker], settings: Settings) -> Plan:
@@ -182,14 +212,6 @@ def not_evaluable(session: Session) -> str | None:
     if not any(turn.user or turn.agent for turn in session.turns):
         return "no_content"
     return None
-
-
-def _gate(evaluator: Evaluator, session: Session) -> Evaluation | None:
-    try:
-        return evaluator.gate(session)
-    except Exception as error:  # evaluators may be anybody's code; one must not take the others with it
-        logger.warning("evaluator %s raised %s", evaluator.name, type(error).__name__)
-        return unscorable(evaluator, "evaluator_error")
 
 
 def _all(evaluators: Evaluators, error_type: str) -> dict[str, Evaluation]:

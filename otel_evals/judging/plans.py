@@ -59,9 +59,7 @@ class Single:
 
 
 class Separate:
-    """One call per question, at the same time. Dearer; for models that lose their way in a combined
-    question.
-    """
+    """One call per question, at the same time. Dearer; for models that lose their way in a combined question."""
 
     name = "separate"
 

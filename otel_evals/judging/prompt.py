@@ -52,8 +52,11 @@ def judge_messages(
     canary: str,
 ) -> list[ChatMessage]:
     """System prompt, and one user message with metadata, transcript and order."""
+    metadata = {"goal": session.goal}
+    if session.incomplete:
+        metadata["note"] = "Parts of the recording were lost: what is not in it may still have happened."
     content = (
-        f"Metadata: {encode_line({'goal': session.goal})}\n"
+        f"Metadata: {encode_line(metadata)}\n"
         f"=====BEGIN {boundary}=====\n{transcript.text}\n=====END {boundary}=====\n"
         "The transcript is over. Grade it now. "
         f'First key of your JSON object: "canary" with the value "{canary}".'

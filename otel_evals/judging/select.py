@@ -102,9 +102,7 @@ def create_model(settings: Settings, model: Any = None) -> JudgeModel:
 
 
 def further_models(settings: Settings) -> list[JudgeModel]:
-    """The models that the plan asks besides the first: the stronger one of `escalate`, the other jurors of
-    `jury`.
-    """
+    """The models that the plan asks besides the first: the stronger one of `escalate`, the other jurors of `jury`."""
     names = {"escalate": (settings.escalate_model,), "jury": settings.jury}.get(settings.plan, ())
     return [create_model(settings.model_copy(update={"model": name})) for name in names if name]
 

@@ -7,6 +7,7 @@ unbiased. The hard stop is for what thinning could not foresee; sessions refused
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -15,9 +16,9 @@ from collections.abc import Callable
 from otel_evals.sampling.account import Account, Cost, Limits, Standing
 from otel_evals.sampling.bucket import TokenBucket
 from otel_evals.sampling.thinning import Demand, thin
-from otel_evals.settings import SettingsError
+from otel_evals.settings import Settings, SettingsError
 
-__all__ = ["Budget", "require_price"]
+__all__ = ["Budget", "budget_of", "require_price"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,10 @@ HEADROOM = 0.95
 """Part of the sustainable pace that thinning aims at, so that the hard stop stays the exception."""
 MARGIN = 1.25
 """Reserved for a judgement: so much more than the dearest one so far, up to the bound."""
+JUDGE_CALLS = 2
+"""Answers asked of a judge for one session at most: the first and one repair."""
+INSTRUCTION_TOKENS = 4_000
+"""Rubrics and answer format, roughly and generously."""
 LEARNING = 0.05
 """Weight of the newest judgement in the mean cost."""
 
@@ -63,7 +68,8 @@ class Budget:
             raise SettingsError(
                 f"budget file {path}: {error}; give a path in a directory that can be written"
             ) from None
-        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._mutex = threading.Lock()
         self._demand = Demand(started=clock())
         self._priority: dict[str, int] = {}
         self._factors: dict[str, float] = {}
@@ -81,7 +87,7 @@ class Budget:
             expected: the highest rate of the stratum, that is the probability to judge the session at all.
         """
         now = self._clock()
-        with self._lock:
+        with self._lock():
             self._priority[rule] = priority
             self._demand.add(rule, expected, now)
             if now - self._refreshed >= REFRESH_S or now < self._refreshed or rule not in self._factors:
@@ -99,7 +105,7 @@ class Budget:
     def settle(self, key: str, tokens: float, usd: float | None) -> None:
         """The session was judged, or judging failed, at this price; an unknown one counts as nothing."""
         cost = Cost(tokens, usd or 0.0)
-        with self._lock:
+        with self._lock():
             self._mean = Cost(*(old + LEARNING * (new - old) for old, new in zip(self._mean, cost, strict=True)))
             if self._dearest == Cost():
                 self._mean = cost
@@ -118,7 +124,7 @@ class Budget:
 
     def factors(self) -> dict[str, float]:
         """The present factor of each stratum seen so far."""
-        with self._lock:
+        with self._lock():
             return dict(self._factors)
 
     def close(self) -> None:
@@ -127,6 +133,12 @@ class Budget:
             self._account.close()
         except sqlite3.Error as error:
             self._complain(error)
+
+    def _lock(self) -> threading.Lock:
+        if os.getpid() != self._pid:
+            # A forked child may have inherited the lock as taken, by a thread that does not exist in it.
+            self._pid, self._mutex = os.getpid(), threading.Lock()
+        return self._mutex
 
     def _refresh(self, now: float) -> None:
         try:
@@ -150,7 +162,7 @@ class Budget:
         return min(paces) / max(1, standing.processes)
 
     def _need(self) -> Cost:
-        with self._lock:
+        with self._lock():
             if self._dearest == Cost():
                 return self._bound
             dearest = self._dearest
@@ -161,6 +173,34 @@ class Budget:
         if now - self._complained >= 60.0:
             self._complained = now
             logger.warning("otel-evals: budget cannot be read or written, judging stops meanwhile (%s)", error)
+
+
+def budget_of(
+    settings: Settings,
+    input_price: float | None = None,
+    output_price: float | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Budget | None:
+    """The budget that the settings ask for, or None when they set no limit.
+
+    Args:
+        settings: limits, file, and what one judgement can take.
+        input_price: USD per million tokens of the judge model, where known; 0 for a free one. None: unknown.
+        output_price: the same for what it writes.
+        clock: epoch seconds.
+
+    Raises:
+        SettingsError: a limit in USD and an unknown price, or a file that cannot be opened.
+    """
+    limits = Limits(*(getattr(settings, f"budget_{name}") for name in Limits._fields))
+    if not limits.any:
+        return None
+    require_price(limits, settings.model, input_price is not None and output_price is not None)
+    read = JUDGE_CALLS * (settings.transcript_tokens + INSTRUCTION_TOKENS)
+    written = JUDGE_CALLS * settings.judge_max_tokens
+    usd = (read * (input_price or 0.0) + written * (output_price or 0.0)) / 1e6
+    lease_s = settings.judge_deadline + 60.0
+    return Budget(limits, Cost(read + written, usd), settings.budget_file, lease_s, clock)
 
 
 def require_price(limits: Limits, model: str, price_known: bool) -> None:

@@ -9,17 +9,20 @@ import heapq
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
-from otel_evals.dialects.events import Spoken
-from otel_evals.dialects.facts import Facts, Message
+from otel_evals.dialects.facts import Facts
 from otel_evals.dialects.reader import Reader
 from otel_evals.dialects.session_keys import rank_of
 from otel_evals.sessions.build import SessionHead, build_session
-from otel_evals.sessions.histories import Histories, unpack
+from otel_evals.sessions.continuations import Concluded, continuations
+from otel_evals.sessions.histories import unpack
+from otel_evals.sessions.log_messages import same_words, size_of
+from otel_evals.sessions.membership import members
 from otel_evals.sessions.model import CompletionReason, Session
-from otel_evals.sessions.proof import Evidence, evidence
+from otel_evals.sessions.open import OpenSession, Trace
 from otel_evals.spans.record import LogRecord_, SpanRecord
 
 __all__ = ["AssemblerLimits", "SessionAssembler"]
@@ -57,67 +60,6 @@ class AssemblerLimits:
     """Remember which attribute each fact came from."""
 
 
-class _Trace:
-    """Spans of one trace that belong to sessions still open."""
-
-    __slots__ = ("evidence", "first_ns", "homes", "id", "ids", "last_ns", "logs", "resource", "size", "spans", "start_ns")
-
-    def __init__(self, trace_id: int) -> None:
-        self.id = trace_id
-        self.spans: dict[int, Facts] = {}
-        self.logs: dict[int, list[tuple[int, Spoken]]] = {}
-        self.ids: dict[str, dict[str, None]] = {}
-        """Attribute → session ids seen in it, in order of arrival."""
-        self.homes: list[_Open] = []
-        self.resource: Any = {}
-        self.size = 0
-        self.first_ns = 0
-        self.last_ns = 0
-        self.start_ns = 0
-        """Start of its first span."""
-        self.evidence: Evidence | None = None
-
-    def names(self) -> tuple[str, tuple[str, ...]]:
-        """The most deliberate attribute that names a session, and its values; ("trace", ()) without any."""
-        if not self.ids:
-            return "trace", ()
-        key = min(self.ids, key=rank_of)
-        return key, tuple(self.ids[key])
-
-
-class _Open:
-    """A session in progress."""
-
-    __slots__ = (
-        "derived",
-        "due_ns",
-        "ended",
-        "first_ns",
-        "generation",
-        "id",
-        "key",
-        "last_ns",
-        "histories",
-        "queued",
-        "size",
-        "traces",
-    )
-
-    def __init__(self, session_id: str, key: str, derived: bool, now_ns: int) -> None:
-        self.id = session_id
-        self.key = key
-        self.derived = derived
-        self.traces: dict[int, _Trace] = {}
-        self.histories = Histories()
-        self.first_ns = now_ns
-        self.last_ns = now_ns
-        self.ended: int | None = None
-        self.generation = 1
-        self.size = 0
-        self.due_ns = 0
-        self.queued = False
-
-
 class SessionAssembler:
     """Spans and logs in, completed sessions out."""
 
@@ -132,14 +74,15 @@ class SessionAssembler:
         self._idle = int(limits.idle_s * SECOND)
         self._grace = int(limits.grace_s * SECOND)
         self._max_age = int(limits.max_age_s * SECOND)
-        self._traces: dict[int, _Trace] = {}
-        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._traces: dict[int, Trace] = {}
+        self._open: OrderedDict[str, OpenSession] = OrderedDict()
         """By id (derived: `trace:<hex>`), the longest idle first."""
-        self._heap: list[tuple[int, int, _Open]] = []
+        self._heap: list[tuple[int, int, OpenSession]] = []
         self._sequence = 0
-        self._ready: deque[tuple[_Open, CompletionReason]] = deque()
+        self._ready: deque[tuple[OpenSession, CompletionReason]] = deque()
         self._done: OrderedDict[str, int] = OrderedDict()
         """Completed session → its generation."""
+        self._concluded = Concluded()
         self._done_traces: OrderedDict[int, int] = OrderedDict()
         """Trace of a completed session → end of its last span."""
         self._unclaimed: dict[Any, Any] = {}
@@ -218,6 +161,9 @@ class SessionAssembler:
             logger.debug("record skipped: %s", type(error).__name__)
 
     def _add_span(self, record: SpanRecord, now_ns: int) -> None:
+        if not record.trace_id or not record.span_id:
+            self.ignored += 1  # no valid span: nothing tells whose it is
+            return
         facts = self._reader.read_span(record, self._recall)
         if facts is None:
             self.ignored += 1
@@ -257,7 +203,10 @@ class SessionAssembler:
             self.ignored += 1
             return
         spoken, sessions = read
-        trace_id = record.trace_id
+        trace_id = record.trace_id or _trace_of(sessions)
+        if not trace_id:
+            self.ignored += 1  # outside any span and without a session id: nothing tells whose it is
+            return
         trace = self._traces.get(trace_id)
         if trace is None:
             done = self._done_traces.get(trace_id)
@@ -265,68 +214,68 @@ class SessionAssembler:
                 self.late_spans += 1
                 return
             trace = self._new_trace(trace_id, now_ns)
+        if trace.logs is None:
+            trace.logs = {}
         known = trace.logs.setdefault(record.span_id, [])
-        if any(time_ns == record.time_ns and time_ns and _same(item, spoken) for time_ns, item in known):
+        if any(time_ns == record.time_ns and time_ns and same_words(item, spoken) for time_ns, item in known):
             return
         known.append((record.time_ns, spoken))
         trace.resource = trace.resource or record.resource
         trace.evidence = None
         self._settle(trace, sessions, now_ns)
-        size = sum(_size(m) for m in (*spoken.inputs, *spoken.outputs))
+        size = sum(size_of(m) for m in (*spoken.inputs, *spoken.outputs))
         self._grow(trace, size, now_ns)
 
-    def _new_trace(self, trace_id: int, now_ns: int) -> _Trace:
-        trace = _Trace(trace_id)
+    def _new_trace(self, trace_id: int, now_ns: int) -> Trace:
+        trace = Trace(trace_id)
         trace.first_ns = now_ns
         self._traces[trace_id] = trace
         return trace
 
-    def _settle(self, trace: _Trace, sessions: tuple[tuple[str, str], ...], now_ns: int) -> None:
+    def _settle(self, trace: Trace, sessions: tuple[tuple[str, str], ...], now_ns: int) -> None:
         """Puts a trace into the session, or sessions, that its spans name, whenever they name another."""
         news = not trace.homes
-        for key, value in sessions:
-            values = trace.ids.get(key)
-            if values is None:
-                trace.ids[key] = {value: None}
-                news = True
-            elif value not in values:
-                values[value] = None
+        if trace.ids is not sessions:
+            fresh = tuple([pair for pair in sessions if pair not in trace.ids])
+            if fresh:
+                trace.ids = trace.ids + fresh if trace.ids else sessions
                 news = True
         if news:
             self._rehome(trace, now_ns)
 
-    def _rehome(self, trace: _Trace, now_ns: int) -> None:
-        key, values = trace.names()
+    def _rehome(self, trace: Trace, now_ns: int) -> None:
+        _, values = trace.names()
         wanted = values or (f"trace:{trace.id:032x}",)
         if [home.id for home in trace.homes] == list(wanted) or (not values and trace.homes):
             return
-        for home in list(trace.homes):
+        for home in trace.homes:
             if home.id not in wanted:
                 self._leave(home, trace)
         for session_id in wanted:
             session = self._open.get(session_id)
             if session is None:
-                session = self._new_session(session_id, key, not values, now_ns)
+                session = self._new_session(session_id, not values, now_ns)
             if trace.id not in session.traces:
                 session.traces[trace.id] = trace
                 session.size += trace.size
                 session.first_ns = min(session.first_ns, trace.first_ns)
-                trace.homes.append(session)
-        trace.homes.sort(key=lambda home: wanted.index(home.id))
+                trace.homes = (*trace.homes, session)
+        if len(trace.homes) > 1:
+            trace.homes = tuple(sorted(trace.homes, key=lambda home: wanted.index(home.id)))
         histories = trace.homes[0].histories
         for facts in trace.spans.values():
             if facts.heard is not None:
                 histories.pack(unpack(facts))
 
-    def _leave(self, home: _Open, trace: _Trace) -> None:
-        trace.homes.remove(home)
+    def _leave(self, home: OpenSession, trace: Trace) -> None:
+        trace.homes = tuple([other for other in trace.homes if other is not home])
         home.traces.pop(trace.id, None)
         home.size -= trace.size
         if not home.traces:
             self._open.pop(home.id, None)
 
-    def _new_session(self, session_id: str, key: str, derived: bool, now_ns: int) -> _Open:
-        session = _Open(session_id, key, derived, now_ns)
+    def _new_session(self, session_id: str, derived: bool, now_ns: int) -> OpenSession:
+        session = OpenSession(session_id, derived, now_ns)
         session.generation = self._done.get(session_id, 0) + 1
         session.histories.recent, self._unclaimed = self._unclaimed, {}
         self._open[session_id] = session
@@ -335,15 +284,15 @@ class SessionAssembler:
             self._evict("open_sessions")
         return session
 
-    def _touch(self, trace: _Trace, facts: Facts, now_ns: int) -> None:
+    def _touch(self, trace: Trace, facts: Facts, now_ns: int) -> None:
         size = SPAN_OVERHEAD + trace.homes[0].histories.pack(facts)
         trace.last_ns = max(trace.last_ns, facts.end_ns)
         self._grow(trace, size, now_ns)
 
-    def _grow(self, trace: _Trace, size: int, now_ns: int) -> None:
+    def _grow(self, trace: Trace, size: int, now_ns: int) -> None:
         trace.size += size
         self.buffered_bytes += size
-        for session in list(trace.homes):
+        for session in trace.homes:
             self._unproved = self._unproved or session.derived
             session.size += size
             session.last_ns = max(session.last_ns, now_ns)
@@ -358,13 +307,13 @@ class SessionAssembler:
 
     # Completing
 
-    def _due(self, session: _Open) -> int:
+    def _due(self, session: OpenSession) -> int:
         due = session.last_ns + self._idle
         if session.ended is not None:
             due = min(due, session.ended + self._grace)
         return min(due, session.first_ns + self._max_age)
 
-    def _schedule(self, session: _Open, at_least: int = 0) -> None:
+    def _schedule(self, session: OpenSession, at_least: int = 0) -> None:
         due = max(self._due(session), at_least)
         if session.queued and session.due_ns <= due:
             return
@@ -373,7 +322,7 @@ class SessionAssembler:
         self._sequence += 1
         heapq.heappush(self._heap, (due, self._sequence, session))
 
-    def _reason(self, session: _Open, now_ns: int, open_traces: Collection[int]) -> CompletionReason | None:
+    def _reason(self, session: OpenSession, now_ns: int, open_traces: Collection[int]) -> CompletionReason | None:
         if now_ns >= session.first_ns + self._max_age:
             return "age"
         if session.ended is not None and now_ns >= session.ended + self._grace:
@@ -389,15 +338,14 @@ class SessionAssembler:
         self.evictions[cause] = self.evictions.get(cause, 0) + 1
         self._complete(session, "evicted")
 
-    def _complete(self, session: _Open, reason: CompletionReason) -> None:
+    def _complete(self, session: OpenSession, reason: CompletionReason) -> None:
         """Takes a session out of the open ones; it is built when the consumer asks for it."""
         if self._open.pop(session.id, None) is None:
             return
         self._done[session.id] = session.generation
         self._done.move_to_end(session.id)
         for trace in session.traces.values():
-            if session in trace.homes:
-                trace.homes.remove(session)
+            trace.homes = tuple([other for other in trace.homes if other is not session])
             if not trace.homes:
                 self._traces.pop(trace.id, None)
                 self.buffered_bytes -= trace.size
@@ -415,22 +363,19 @@ class SessionAssembler:
             if built is not None:
                 yield built
 
-    def _build(self, session: _Open, reason: CompletionReason) -> Session | None:
-        resource: Any = {}
-        facts: list[Facts] = []
-        for trace in sorted(session.traces.values(), key=lambda t: (t.first_ns, t.id)):
-            resource = resource or trace.resource
-            facts += _members(trace, session)
+    def _build(self, session: OpenSession, reason: CompletionReason) -> Session | None:
+        traces = sorted(session.traces.values(), key=Trace.started)
+        facts = [f for trace in traces for f in members(trace, session)]
         if not any(f.kind != "pseudo" and (f.kind != "other" or f.inputs) for f in facts):
             return None
-        session_id = f"{min(session.traces.values(), key=_started).id:032x}" if session.derived else session.id
+        session_id, generation = self._identity(session, traces)
         head = SessionHead(
             session_id=session_id,
-            session_key="trace" if session.derived else session.key,
+            session_key=min((trace.names()[0] for trace in traces), key=rank_of),
             derived=session.derived,
-            generation=session.generation,
+            generation=generation,
             completion=reason,
-            resource=resource,
+            resource=next((trace.resource for trace in traces if trace.resource), {}),
             goal=self._limits.goal,
             truncated=reason == "bytes",
             max_turns=self._limits.max_turns,
@@ -442,20 +387,30 @@ class SessionAssembler:
             logger.warning("session %s skipped: %s", session_id, type(error).__name__)
             return None
 
+    def _identity(self, session: OpenSession, traces: list[Trace]) -> tuple[str, int]:
+        """Id and generation; without an id of its own a session has its first trace's, or that of what it resumes."""
+        if not session.derived:
+            return session.id, session.generation
+        resumed = self._concluded.resumed_by(traces)
+        session_id, generation = (
+            (resumed[0], resumed[1] + 1) if resumed else (f"{traces[0].id:032x}", session.generation)
+        )
+        self._concluded.add(traces, session_id, generation)
+        return session_id, generation
+
     # Sessions without an id
 
-    def _join_derived(self, session: _Open, now_ns: int, waiting: bool = True) -> bool:
-        """Joins a derived session with those its histories prove to be the same conversation.
+    def _join_derived(self, session: OpenSession, now_ns: int, waiting: bool = True) -> bool:
+        """Joins sessions without an id that are proved to be one conversation.
 
-        Returns whether the session, as it then is, may complete now.
+        Returns whether this session, as it then is, may complete now.
         """
         if self._unproved:
             self._unproved = False
-            derived = [s for s in self._open.values() if s.derived]
-            for later, earlier in self._proofs(derived):
-                first, second = self._open_of(earlier), self._open_of(later)
-                if first is not None and second is not None and first is not second:
-                    self._merge(first, second)
+            derived = [(t, s.histories) for s in self._open.values() if s.derived for t in s.traces.values()]
+            for later, earlier in continuations(derived):
+                if later.homes and earlier.homes and later.homes[0] is not earlier.homes[0]:
+                    self._merge(earlier.homes[0], later.homes[0])
         if self._open.get(session.id) is not session:
             return False
         if waiting and now_ns < self._due(session):
@@ -463,45 +418,12 @@ class SessionAssembler:
             return False
         return True
 
-    def _open_of(self, trace: _Trace) -> _Open | None:
-        return trace.homes[0] if trace.homes else None
-
-    def _proofs(self, derived: list[_Open]) -> list[tuple[_Trace, _Trace]]:
-        """(later, earlier) pairs of traces, each earlier trace continued at most once."""
-        traces = sorted((t for s in derived for t in s.traces.values()), key=_started)
-        said: dict[bytes, list[_Trace]] = {}
-        for trace in traces:
-            if trace.evidence is None:
-                trace.evidence = evidence(_with_logs(trace))
-                for facts in trace.spans.values():
-                    trace.homes[0].histories.pack(facts)
-            for digest in trace.evidence.said:
-                said.setdefault(digest, []).append(trace)
-        pairs: list[tuple[_Trace, _Trace]] = []
-        claimed: set[int] = set()
-        for later in traces:
-            assert later.evidence is not None
-            best: tuple[int, int, int, _Trace] | None = None
-            for digest, length in later.evidence.heard.items():
-                for earlier in said.get(digest, ()):
-                    if earlier is later or earlier.id in claimed or _started(earlier) >= _started(later):
-                        continue
-                    if earlier.resource != later.resource:
-                        continue
-                    rank = (length, *_started(earlier), earlier)
-                    if best is None or rank[:3] > best[:3]:
-                        best = rank
-            if best is not None:
-                claimed.add(best[3].id)
-                pairs.append((later, best[3]))
-        return pairs
-
-    def _merge(self, first: _Open, second: _Open) -> None:
+    def _merge(self, first: OpenSession, second: OpenSession) -> None:
         for trace in list(second.traces.values()):
             self._leave(second, trace)
             first.traces[trace.id] = trace
             first.size += trace.size
-            trace.homes.append(first)
+            trace.homes = (*trace.homes, first)
             for facts in trace.spans.values():
                 first.histories.pack(unpack(facts))
         first.first_ns = min(first.first_ns, second.first_ns)
@@ -509,101 +431,9 @@ class SessionAssembler:
         self._schedule(first)
 
 
-def _started(trace: _Trace) -> tuple[int, int]:
-    return (trace.start_ns, trace.id)
-
-
-def _members(trace: _Trace, session: _Open) -> list[Facts]:
-    """The spans of a trace that belong to one session: all, unless the trace names several."""
-    facts = _with_logs(trace)
-    key, values = trace.names()
-    if len(values) < 2 or session.derived:
-        return facts
-    owner: dict[int, str] = {}
-    by_id = {f.span_id: f for f in facts}
-    for item in facts:
-        at: Facts | None = item
-        for _ in range(1000):
-            if at is None:
-                break
-            named = next((value for name, value in at.sessions if name == key), None)
-            if named is not None:
-                owner[item.span_id] = named
-                break
-            at = by_id.get(at.parent_id) if at.parent_id is not None else None
-    for item in sorted(facts, key=lambda f: -f.start_ns):
-        if item.span_id in owner and item.parent_id is not None:
-            owner.setdefault(item.parent_id, owner[item.span_id])
-    first = values[0]
-    return [f for f in facts if owner.get(f.span_id, first) == session.id]
-
-
-def _with_logs(trace: _Trace) -> list[Facts]:
-    """The trace's facts, unpacked, with what log records say about them."""
-    for facts in trace.spans.values():
-        unpack(facts)
-    if not trace.logs:
-        return list(trace.spans.values())
-    out = [f for f in trace.spans.values() if f.span_id not in trace.logs]
-    for span_id, logs in trace.logs.items():
-        logs.sort(key=lambda item: item[0])
-        rounds = _rounds(logs)
-        owner = trace.spans.get(span_id)
-        if owner is not None and owner.kind == "model" and len(rounds) == 1:
-            out.append(_spoken(owner, rounds[0]))
-            continue
-        if owner is not None:
-            out.append(owner)
-        for number, said in enumerate(rounds):
-            time_ns = said[0][0]
-            # A model call of which only the events are known, below the span that they name.
-            bare = Facts(
-                trace.id, (span_id << 8) + number + (1 << 72), span_id, time_ns, said[-1][0], "model", "events"
-            )
-            out.append(_spoken(bare, said))
-    return out
-
-
-def _rounds(logs: list[tuple[int, Spoken]]) -> list[list[tuple[int, Spoken]]]:
-    """Events of several model calls on one span: an input after an output begins the next call."""
-    rounds: list[list[tuple[int, Spoken]]] = [[]]
-    answered = False
-    for item in logs:
-        spoken = item[1]
-        if answered and (spoken.inputs or spoken.system) and not spoken.outputs:
-            rounds.append([])
-            answered = False
-        rounds[-1].append(item)
-        answered = answered or bool(spoken.outputs)
-    return rounds
-
-
-def _spoken(facts: Facts, logs: list[tuple[int, Spoken]]) -> Facts:
-    inputs: list[Message] = []
-    outputs: list[Message] = []
-    system: str | None = None
-    for _, spoken in logs:
-        if spoken.whole_inputs:
-            inputs = spoken.inputs if len(spoken.inputs) >= len(inputs) else inputs
-            outputs = spoken.outputs or outputs
-        else:
-            inputs = inputs + spoken.inputs
-            outputs = outputs + spoken.outputs
-        system = system or spoken.system
-    return replace(
-        facts,
-        inputs=facts.inputs or tuple(m for m in inputs if m.role != "system"),
-        outputs=facts.outputs or tuple(m for m in outputs if m.role != "system"),
-        system=facts.system or system or next((m.text for m in inputs if m.role == "system"), None),
-    )
-
-
-def _same(first: Spoken, second: Spoken) -> bool:
-    def keys(spoken: Spoken) -> tuple[Any, ...]:
-        return (tuple(m.key() for m in spoken.inputs), tuple(m.key() for m in spoken.outputs), spoken.system)
-
-    return keys(first) == keys(second)
-
-
-def _size(message: Message) -> int:
-    return len(message.text) + sum(len(repr(result.content)) for result in message.results)
+def _trace_of(sessions: tuple[tuple[str, str], ...]) -> int:
+    """A trace id for log records outside any span: one per session, 0 where no session is named."""
+    if not sessions:
+        return 0
+    name = "\x1f".join(sessions[0]).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(name, digest_size=16).digest(), "big")

@@ -82,9 +82,7 @@ class CallBook:
         entry.name = entry.name or tool.name
         if not _worth(entry.arguments) or (not isinstance(entry.arguments, dict) and isinstance(tool.arguments, dict)):
             entry.arguments = tool.arguments if tool.arguments is not None else entry.arguments
-        if _worth(tool.result) and not (entry.answered and tool.failure):
-            entry.result = tool.result
-        elif entry.result is None:
+        if (_worth(tool.result) and not (entry.answered and tool.failure)) or entry.result is None:
             entry.result = tool.result
         entry.failure = merge_failures(tool.failure, entry.failure)
 
@@ -197,11 +195,12 @@ def _bare(name: str) -> str:
     return name.split("__")[-1].rsplit(".", 1)[-1].replace("-", "_").lower()
 
 
-def _encloses(outer: Facts, inner: Facts) -> bool:
-    """Two spans of one call: one within the other in time, in one trace, by the same name."""
-    if outer.trace_id != inner.trace_id:
+def _encloses(first: Facts, second: Facts) -> bool:
+    """Two spans of one call: one within the other in time, in one trace, and no siblings."""
+    if first.trace_id != second.trace_id or first.parent_id == second.parent_id:
         return False
-    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns and outer.parent_id != inner.parent_id
+    outer, inner = (first, second) if first.start_ns <= second.start_ns else (second, first)
+    return inner.end_ns <= outer.end_ns
 
 
 def _same_arguments(first: Any, second: Any) -> bool:

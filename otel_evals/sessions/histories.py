@@ -42,12 +42,13 @@ class Node:
 class Histories:
     """All that was said in one session."""
 
-    __slots__ = ("_texts", "_words", "recent", "root")
+    __slots__ = ("_last_arguments", "_texts", "_words", "recent", "root")
 
     def __init__(self) -> None:
         self.root = Node(None, None)
         self._texts: dict[str, str] = {}
         self._words: dict[Any, Any] = {}
+        self._last_arguments: tuple[dict[Any, Any], ...] = ()
         self.recent: dict[Any, Any] = {}
         """What the reader remembers of the last histories, see `Recall`."""
 
@@ -72,6 +73,7 @@ class Histories:
                 facts.tool.result = self._text(facts.tool.result)
                 new += len(facts.tool.result) if len(self._texts) > before else 0
             facts.tool.name = self._word(facts.tool.name)
+            facts.tool.arguments = self._arguments(facts.tool.arguments)
         facts.name, facts.agent, facts.model = self._word(facts.name), self._word(facts.agent), self._word(facts.model)
         facts.sessions, facts.usage = self._word(facts.sessions), self._word(facts.usage)
         facts.user_id, facts.conversation_id = self._word(facts.user_id), self._word(facts.conversation_id)
@@ -97,10 +99,23 @@ class Histories:
 
     def _new(self, at: Node, message: Message) -> Node:
         message.text = self._text(message.text)
+        for call in message.calls:
+            call.name, call.arguments = self._word(call.name), self._arguments(call.arguments)
         for result in message.results:
+            result.name = self._word(result.name)
             if isinstance(result.content, str):
                 result.content = self._text(result.content)
         return Node(at, message)
+
+    def _arguments(self, value: Any) -> Any:
+        """Arguments, which the model's message and the tool's span both state."""
+        if not isinstance(value, dict):
+            return value
+        for known in self._last_arguments:
+            if known == value:
+                return known
+        self._last_arguments = (value, *self._last_arguments[:7])
+        return value
 
     def _text(self, text: str) -> str:
         return self._texts.setdefault(text, text) if len(text) > SHORT else text

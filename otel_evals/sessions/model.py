@@ -70,6 +70,8 @@ class Turn(_Frozen):
     sampled: bool = True
     error: ToolFailure | None = None
     """The turn itself broke (dead model, unhandled exception), as the trace says it."""
+    sources: tuple[str, ...] = ()
+    """Where each fact came from, a line each; only where explanations were asked for."""
 
 
 class Usage(_Frozen):

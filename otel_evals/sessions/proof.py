@@ -91,4 +91,3 @@ def _pair(digest: bytes, user: str, answer: str) -> bytes:
     h = blake2b(digest, digest_size=12)
     h.update(f"{fold(user)}\x1f{fold(answer)}".encode("utf-8", "surrogatepass"))
     return h.digest()
-

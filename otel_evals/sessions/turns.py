@@ -65,7 +65,16 @@ def to_turn(draft: Draft) -> Turn:
         root_span_id=f"{anchor.span_id:016x}" if anchor else None,
         sampled=anchor.sampled if anchor else False,
         error=draft.error,
+        sources=tuple([line for facts in spans for line in _sources(facts)]),
     )
+
+
+def _sources(facts: Facts) -> list[str]:
+    """`chat gpt-4o [5b75c0…]: messages_in from gen_ai.input.messages`."""
+    if not facts.sources:
+        return []
+    named = ", ".join(f"{fact} from {key}" for fact, key in facts.sources.items())
+    return [f"{facts.kind} {facts.name!r} [{facts.span_id:016x}]: {named}"]
 
 
 class _Reading:

@@ -12,7 +12,9 @@ SCAN_CHARACTERS = 16_384
 
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u115f\u1160\u3164\uffa0\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_TAGS = re.compile("[\U000e0020-\U000e007e]")
+"""ASCII in disguise: displayed as nothing, read by models."""
 
 
 def clip(text: str) -> str:
@@ -23,9 +25,11 @@ def clip(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower case, compatible forms united (NFKC), invisible characters gone, straight apostrophes."""
+    """Lower case, compatible forms united (NFKC), hidden text shown, invisible characters gone, straight quotes."""
     if text.isascii():
         return text.lower()
+    if _TAGS.search(text):
+        text = _TAGS.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)
     united = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     return united.casefold().replace("’", "'").replace("ʼ", "'")
 

@@ -32,10 +32,10 @@ def is_suspect(text: str) -> bool:
 
 
 def _matches(folded: str) -> bool:
-    anchored = any(anchor in folded for anchor in _ANCHORS) or (
-        not folded.isascii() and any(anchor in folded for anchor in _FURTHER_ANCHORS)
-    )
-    return anchored and _injection().search(folded) is not None
+    for anchor in _ANCHORS if folded.isascii() else _ALL_ANCHORS:
+        if anchor in folded:
+            return _injection().search(folded) is not None
+    return False
 
 
 def _texts(turn: Turn) -> Iterator[str]:
@@ -70,6 +70,7 @@ _PATTERNS = (
     r"(?:ignore|disregard|forget|override)[^.\n]{0,40}"
     r"\b(?:previous|prior|above|earlier|preceding|system|your|all|other)\b[^.\n]{0,30}"
     r"(?:instruction|prompt|rule|direction|rubric|guideline|criteria)",
+    r"(?:ignore|disregard|forget|override) (?:the |this |these |your )?(?:rubric|grading|scoring|evaluation)",
     r"ignorier\w*[^.\n]{0,40}(?:anweisung|vorgabe|regel|instruktion)",
     r"ignor(?:e|ez|a|ar|ad|en|are|ate|eer)\b[^.\n]{0,40}"
     r"(?:instruc\w+|istruzioni|instruções|consignes|instructies)",
@@ -97,6 +98,7 @@ _PATTERNS = (
     # A boundary forged
     r"(?:end|start|begin(?:ning)?)[ _-](?:of[ _-])?(?:the[ _-])?transcript",
     r"</?(?:transcript|conversation|evaluation|rubric)>",
+    r"\"turn\"\s*:\s*\d+\s*,\s*\"role\"|={3,}\s*(?:end|begin)\b",
     r"<\|im_(?:start|end)\|>|\[/?inst\]|<<sys>>",
     r"(?:^|\n)\s*(?:#{2,}|<|\[)\s*(?:new |updated |revised )?(?:system|evaluat\w+|judge|grading)\s*"
     r"(?:prompt|instructions?|message|note|override)",
@@ -110,44 +112,48 @@ def _injection() -> re.Pattern[str]:
 
 
 _ANCHORS = (
-    *(
-        "ignor",
-        "disregard",
-        "instru",
-        "anweisung",
-        "forget",
-        "override",
-        "reviewing",
-        "as-a-judge",
-        "as a judge",
-    ),
-    *(
-        "judge",
-        "evaluat",
-        "grader",
-        "verdict",
-        "score",
-        "rating",
-        "grade th",
-        "grade my",
-        "grade our",
-        "marks",
-    ),
-    *(
-        "mark th",
-        "label",
-        "rate th",
-        "rate my",
-        "rate our",
-        "classify",
-        "transcript",
-        "conversation>",
-        "rubric",
-    ),
-    *("im_start", "im_end", "[inst", "[/inst", "<<sys", "system prompt", "system message", "system note"),
+    "ignor",
+    "disregard",
+    "instru",
+    "anweisung",
+    "forget",
+    "override",
+    "reviewing",
+    "as-a-judge",
+    "as a judge",
+    "judge",
+    "evaluat",
+    "grader",
+    "verdict",
+    "score",
+    "rating",
+    "grade th",
+    "grade my",
+    "grade our",
+    "marks",
+    "mark th",
+    "label",
+    "rate th",
+    "rate my",
+    "rate our",
+    "classify",
+    "transcript",
+    "conversation>",
+    "rubric",
+    "im_start",
+    "im_end",
+    "[inst",
+    "[/inst",
+    "<<sys",
+    "system prompt",
+    "system message",
+    "system note",
     "system override",
+    '"role"',
+    "===",
 )
-_FURTHER_ANCHORS = (
+_ALL_ANCHORS = (
+    *_ANCHORS,
     "забудь",
     "инструкц",
     "指令",

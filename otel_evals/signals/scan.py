@@ -97,8 +97,10 @@ class SignalScan:
         failed = [index for index, call in enumerate(turn.tool_calls) if call.error]
         if failed:
             self._note("tool_error", _count(len(failed), "failed tool call"))
-            lost = [index for index in failed if not _recovered(turn.tool_calls, index)]
-            if lost and not any(acknowledges_failure(text) for text in (turn.agent, *turn.interim) if text):
+            # A failure is mended when a later call of the same tool in the same turn went well.
+            went_well = {call.name: index for index, call in enumerate(turn.tool_calls) if not call.error}
+            lost = [index for index in failed if went_well.get(turn.tool_calls[index].name, -1) < index]
+            if lost and not _acknowledged(turn, lost):
                 told = "the reply does not say so" if turn.agent else "there is no reply"
                 self._note("tool_error_unacknowledged", f"{_count(len(lost), 'failed tool call')}; {told}")
         if len(turn.tool_calls) >= LOOP_CALLS:
@@ -124,9 +126,11 @@ class SignalScan:
             self._asked = [*self._asked[1 - LOOK_BACK :], asked]
 
 
-def _recovered(calls: tuple[ToolCall, ...], index: int) -> bool:
-    """A later call of the same tool in the same turn went well."""
-    return any(later.name == calls[index].name and not later.error for later in calls[index + 1 :])
+def _acknowledged(turn: Turn, lost: list[int]) -> bool:
+    """The person was told of one of the failures at least."""
+    spoken = [text for text in (turn.agent, *turn.interim) if text]
+    messages = {error.message for index in lost if (error := turn.tool_calls[index].error)}
+    return any(acknowledges_failure(text, message) for text in spoken for message in messages)
 
 
 def _handed_over(turn: Turn) -> bool:
@@ -146,8 +150,11 @@ def _call_key(call: ToolCall) -> tuple[str | None, bytes | str]:
 
 
 def _similar(one: frozenset[int], other: frozenset[int]) -> bool:
+    longer, shorter = (len(one), len(other)) if len(one) > len(other) else (len(other), len(one))
+    if shorter < SIMILARITY * longer:
+        return False
     shared = len(one & other)
-    return shared >= SIMILARITY * (len(one) + len(other) - shared)
+    return shared >= SIMILARITY * (longer + shorter - shared)
 
 
 def _count(number: int, thing: str) -> str:

@@ -6,15 +6,29 @@ anger) a judge has to find; what they hit wrongly costs one judgement, never a s
 
 from __future__ import annotations
 
-from otel_evals.signals.folding import clip, fold
+from otel_evals.signals.folding import clip, fold, words
 from otel_evals.signals.lexicon import Lexicon
 
 __all__ = ["acknowledges_failure", "asks", "frustration"]
 
 
-def acknowledges_failure(text: str) -> bool:
-    """The text admits that something failed or was not possible."""
-    return ADMISSION.find(fold(clip(text))) is not None
+REASON_LETTERS = 4
+"""Shorter words of an error message say nothing about its reason."""
+
+
+def acknowledges_failure(text: str, message: str | None = None) -> bool:
+    """The text admits that something failed or could not be done, or passes on the reason.
+
+    Args:
+        text: what the agent said.
+        message: the tool's error message. Saying half of its words, and at least two, passes it on.
+    """
+    folded = fold(clip(text))
+    if ADMISSION.find(folded):
+        return True
+    told = {word for word in words(fold(clip(message or ""))) if len(word) >= REASON_LETTERS}
+    shared = len(told.intersection(words(folded)))
+    return shared >= 2 and shared >= len(told) / 2
 
 
 def frustration(text: str, folded: str, first: bool) -> str | None:
@@ -25,8 +39,7 @@ def frustration(text: str, folded: str, first: bool) -> str | None:
         folded: the same, folded.
         first: it is the first message. A bad mood that somebody arrives with is no evidence about the agent.
     """
-    language = REPROACH.find(folded) or (None if first else MOOD.find(folded))
-    if language:
+    if language := (REPROACH if first else REPROACH_OR_MOOD).find(folded):
         return f"wording ({language})"
     return "capitals or punctuation" if _shouts(text) else None
 
@@ -70,14 +83,12 @@ COURTESY = (
     *("他に", "ほかに", "其他", "别的", "還有什麼", "还有什么", "더 도와"),
 )
 
+# "Sorry" and "unfortunately" are no admission, nor is "there are no flights": after a failed search that is the
+# very thing to find. What counts is that something did not work.
 ADMISSION = Lexicon(
     en=r"""
-        sorry
-        apolog
-        unfortunately
-        regret
-        (?:unable|unavailable|cannot|can't|can not|no longer|oversight|mismatch|discrepanc)
-        (?:isn't|wasn't|aren't|weren't) (?:able|available|enough|sufficient|valid|possible)
+        (?:unable|unavailable|cannot|can't|can not)
+        (?:isn't|wasn't|aren't|weren't) (?:able|possible|working|responding)
         (?:couldn't|couldnt|could not)
         error
         fail(?:s|ed|ure|ing)?\b
@@ -85,27 +96,19 @@ ADMISSION = Lexicon(
         (?:technical|temporary|some|an|the|this) (?:\w+ )?(?:issue|problem|trouble|difficult)
         (?:trouble|problems?|issues?|difficulty) (?:with|in|access|reach|connect|retriev|find|look)
         (?:timed out|time out|times out|time-out|timeout)
-        did(?:n't| not) (?:work|succeed|go through|respond|return|find)
-        does(?:n't| not) (?:work|respond|allow|return|exist|have enough|support|match)
-        no (?:access|response|results?|information|data|longer|record)\b
-        there (?:is|are|was|were) no\b
+        did(?:n't| not) (?:work|succeed|go through|respond|return)
+        does(?:n't| not) (?:work|respond|return)
+        no (?:access|response|connection)\b
         (?:went|gone|goes) wrong
-        not (?:found|possible|work|respond|reachable|succe|enough|allowed|permitted|valid|able|available)
-        not (?:sufficient|eligible|exist|supported|currently|have enough)
+        not (?:possible|work|respond|reachable|succe|able)\w*
         (?:is|was|are|were|currently|temporarily) (?:down|offline|unreachable|invalid)
         (?:denied|declined|rejected)
-        insufficient
         try(?:ing)? again
-        unknown
         (?:don't|do not) (?:currently )?have (?:access|information|data|the)
     """,
     de=r"""
-        leider
-        entschuldig
-        tut mir leid
-        bedau(?:e|re)r
         (?:kann|konnte|könn|ließ|lässt|hat )[^.!?]{0,60}\bnicht\b
-        nicht (?:möglich|verfügbar|erreichbar|gefunden|geklappt|funktioniert|gelungen|abrufen)
+        nicht (?:möglich|erreichbar|geklappt|funktioniert|gelungen|abrufen)
         fehler
         fehlgeschlagen
         fehlschlag
@@ -113,99 +116,72 @@ ADMISSION = Lexicon(
         störung
         problem
         zeitüberschreitung
-        keine (?:antwort|verbindung|ergebnisse|daten|informationen)
+        keine (?:antwort|verbindung)
     """,
     fr=r"""
-        désolé
-        malheureusement
-        excus
         impossible
         erreur
         échou
         échec
         n'a(?:i|vons)? pas (?:pu|trouvé|réussi|fonctionné)
         ne (?:peux|pouvons|parviens|fonctionne|répond)
-        n'est pas (?:disponible|possible)
         n'arrive
         indisponible
         problème
         panne
     """,
     es=r"""
-        lo siento
-        lament
-        desafortunadamente
-        por desgracia
-        perdón
-        disculp
         no (?:pude|puedo|podemos|pudimos|se pudo|ha sido posible|fue posible|he podido)
-        no (?:logré|funcion|está disponible)
+        no (?:logré|funcion)
         fall[óoa]
         problema
         imposible
     """,
     pt=r"""
-        desculp
-        infelizmente
-        lamento
-        não (?:consegui|consigo|foi possível|posso|pude|pôde|está disponível|funcion)
+        não (?:consegui|consigo|foi possível|posso|pude|pôde|funcion)
         erro\b
         falh
         indisponível
     """,
     it=r"""
-        mi dispiace
-        purtroppo
-        scus
-        non (?:riesco|sono riuscit|è stato possibile|posso|ho potuto|è disponibile|funziona|ha funzionato)
+        non (?:riesco|sono riuscit|è stato possibile|posso|ho potuto|funziona|ha funzionato)
         errore
         impossibile
         fallit
     """,
     nl=r"""
-        helaas
-        het spijt
         (?:kan |kon |lukt)[^.!?]{0,40}\bniet
-        niet (?:gelukt|mogelijk|beschikbaar|gevonden)
+        niet (?:gelukt|mogelijk)
         fout
         mislukt
         storing
         probleem
     """,
     pl=r"""
-        niestety
-        przeprasz
-        przykro
         błąd
         błęd
         nie (?:udało|mogę|można|mogłem|działa|powiod)
     """,
     ru=r"""
-        к сожалению
-        извин
-        прост(?:и|ите)\b
         ошибк
-        не (?:удалось|могу|смог|получилось|работает|доступ)
+        не (?:удалось|могу|смог|получилось|работает)
         недоступ
         сбой
     """,
     tr=r"""
-        maalesef
-        üzgün
-        özür
         hata
         başarısız
         (?:yapam|bulam|ulaşam)
     """,
-    ja="申し訳\nすみません\nごめん\n残念\nエラー\n失敗\nできません\nできなかった\n問題が\n見つかりません\nタイムアウト",
-    zh="抱歉\n对不起\n對不起\n遗憾\n遺憾\n无法\n無法\n不能\n错误\n錯誤\n失败\n失敗\n出错\n出現問題\n出现问题\n超时\n逾時\n没有找到",
-    ko="죄송\n미안\n안타깝\n유감\n오류\n에러\n실패\n할 수 없\n수 없습니다\n못했\n문제가",
-    ar="عذر\nآسف\nللأسف\nخطأ\nفشل\nتعذر\nلم أتمكن\nلا يمكن\nمشكلة",
-    hi="क्षमा\nमाफ\nखेद\nत्रुटि\nअसमर्थ\nविफल\nनहीं कर\nनहीं हो\nनहीं मिल",
+    ja="エラー\n失敗\nできません\nできなかった\n問題が\nタイムアウト",
+    zh="无法\n無法\n不能\n错误\n錯誤\n失败\n失敗\n出错\n出現問題\n出现问题\n超时\n逾時",
+    ko="오류\n에러\n실패\n할 수 없\n수 없습니다\n못했\n문제가",
+    ar="خطأ\nفشل\nتعذر\nلم أتمكن\nلا يمكن\nمشكلة",
+    hi="त्रुटि\nअसमर्थ\nविफल\nनहीं कर\nनहीं हो\nनहीं मिल",
 )
 
-REPROACH = Lexicon(
-    en=r"""
+_REPROACH = {
+    "en": r"""
         (?:this is|that's|that is|it's|it is|you're|you are) (?:\w+ ){0,2}(?:ridiculous|useless|pathetic)
         (?:this is|that's|that is|it's|it is|you're|you are) (?:\w+ ){0,2}(?:unacceptable|terrible|awful)
         (?:this is|that's|that is|it's|it is|you're|you are) (?:\w+ ){0,2}(?:nonsense|a joke|absurd|no help)
@@ -225,7 +201,7 @@ REPROACH = Lexicon(
         (?:wtf|what the hell|fuck|bullshit|damn it|goddamn|for god's sake)
         (?:forget it|never mind|nevermind)\b
     """,
-    de=r"""
+    "de": r"""
         (?:unbrauchbar|nutzlos|lächerlich|unverschämt|inakzeptabel|unfassbar|nervt|nervig)
         (?:das|es) (?:hilft|bringt) (?:mir )?(?:nicht|nichts)
         (?:hab|habe) ich (?:doch |dir |ihnen )?(?:schon|bereits|doch)
@@ -236,7 +212,7 @@ REPROACH = Lexicon(
         zeitverschwendung
         vergiss es
     """,
-    fr=r"""
+    "fr": r"""
         (?:inutile|ridicule|inacceptable|insupportable|n'importe quoi|honteux)
         déjà (?:dit|demandé|expliqué)
         perte de temps
@@ -244,7 +220,7 @@ REPROACH = Lexicon(
         merde
         laisse[zr]? tomber
     """,
-    es=r"""
+    "es": r"""
         (?:inútil|ridícul|inaceptable|vergüenza|harto|harta|absurdo|pésim)
         ya (?:(?:te|se|le|os|lo) ){0,2}(?:he dicho|dije|expliqué|pregunté)
         pérdida de tiempo
@@ -252,79 +228,82 @@ REPROACH = Lexicon(
         mierda
         olvídalo
     """,
-    pt=r"""
+    "pt": r"""
         (?:inútil|ridícul|inaceitável|absurdo|péssim|vergonha)
         já (?:te |lhe |vos )?(?:disse|falei|expliquei|perguntei)
         perda de tempo
         falar com (?:um|uma) (?:humano|pessoa|atendente)
         esquece
     """,
-    it=r"""
+    "it": r"""
         (?:inutile|ridicol|inaccettabile|vergogn|assurd)
         già (?:detto|chiesto|spiegato)
         perdita di tempo
         parlare con (?:un|una) (?:umano|persona|operatore)
         lascia perdere
     """,
-    nl=r"""
+    "nl": r"""
         (?:waardeloos|belachelijk|onacceptabel|irritant|schandalig)
         (?:heb ik|ik heb) (?:\w+ )?al (?:\w+ )?(?:gezegd|gevraagd|uitgelegd)
         tijdverspilling
         laat maar
     """,
-    pl=r"""
+    "pl": r"""
         (?:bezużyteczn|śmieszn|niedopuszczaln|żenad|absurd)
         już (?:ci |panu |pani )?(?:mówił|pisał|pytał)
         strata czasu
     """,
-    ru=r"""
+    "ru": r"""
         (?:бесполезн|смешно|неприемлем|издева|бесит|раздража|ужасн|отврат)
         уже (?:\w+ )?(?:говорил|сказал|писал|спрашивал|объяснял)
         сколько раз
         трата времени
     """,
-    tr="saçmalık\nişe yaramaz\nrezalet\nzaman kaybı\nkaç kere\nsinir",
-    ja="役に立たない\n使えない\nいい加減に\nふざけ\n何度も言\n最悪",
-    zh="没用\n沒用\n太差\n垃圾\n荒谬\n荒謬\n受够\n受夠\n浪费时间\n浪費時間\n说过了\n說過了\n几遍\n幾遍",
-    ko="쓸모없\n짜증\n답답\n말도 안\n몇 번\n시간 낭비",
-    ar="سخيف\nعديم الفائدة\nمحبط\nغير مقبول\nقلت لك\nكم مرة",
-    hi="बेकार\nबकवास\nकितनी बार",
-)
+    "tr": "saçmalık\nişe yaramaz\nrezalet\nzaman kaybı\nkaç kere\nsinir",
+    "ja": "役に立たない\n使えない\nいい加減に\nふざけ\n何度も言\n最悪",
+    "zh": "没用\n沒用\n太差\n垃圾\n荒谬\n荒謬\n受够\n受夠\n浪费时间\n浪費時間\n说过了\n說過了\n几遍\n幾遍",
+    "ko": "쓸모없\n짜증\n답답\n말도 안\n몇 번\n시간 낭비",
+    "ar": "سخيف\nعديم الفائدة\nمحبط\nغير مقبول\nقلت لك\nكم مرة",
+    "hi": "बेकार\nबकवास\nकितनी बार",
+}
 
-MOOD = Lexicon(
-    en=r"""
+_MOOD = {
+    "en": r"""
         frustrat(?:ed|ing)
         (?:so|really|very|getting|quite|extremely|pretty) (?:annoy(?:ed|ing)|angry|upset)
         (?:so|really|very|getting|quite|extremely|pretty) (?:disappoint(?:ed|ing)|irritat(?:ed|ing))
     """,
-    de=r"""
+    "de": r"""
         (?:frustrier|genervt|ärgerlich|enttäusch|verärgert)
     """,
-    fr=r"""
+    "fr": r"""
         (?:frustr|énerv|agaç|déçu)
     """,
-    es=r"""
+    "es": r"""
         (?:frustra|enfadad|enojad|molest[oa]\b|decepcionad)
     """,
-    pt=r"""
+    "pt": r"""
         (?:frustra|irritad|chatead|decepcionad)
     """,
-    it=r"""
+    "it": r"""
         (?:frustra|arrabbiat|delus)
     """,
-    nl=r"""
+    "nl": r"""
         (?:frustr|geïrriteerd|teleurgesteld|boos)
     """,
-    pl=r"""
+    "pl": r"""
         (?:frustruj|wściek|rozczarowan|zdenerwowan)
     """,
-    ru=r"""
+    "ru": r"""
         (?:разочарован|злюсь|расстроен)
     """,
-    tr="sinirli\nhayal kırıklığı",
-    ja="イライラ\nがっかり",
-    zh="生气\n生氣\n失望",
-    ko="실망\n화가 나",
-    ar="محبط\nغاضب",
-    hi="निराश\nगुस्सा",
-)
+    "tr": "sinirli\nhayal kırıklığı",
+    "ja": "イライラ\nがっかり",
+    "zh": "生气\n生氣\n失望",
+    "ko": "실망\n화가 나",
+    "ar": "محبط\nغاضب",
+    "hi": "निराश\nगुस्सा",
+}
+
+REPROACH = Lexicon(**_REPROACH)
+REPROACH_OR_MOOD = Lexicon(**{name: f"{entries}\n{_MOOD.get(name, '')}" for name, entries in _REPROACH.items()})

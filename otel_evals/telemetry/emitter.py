@@ -162,7 +162,8 @@ class Emitter:
             if result.session.generation == 1:
                 instruments.score.record(evaluation.score, named, context=context)
         judge = {names.JUDGE_MODEL: judgement.model}
-        instruments.judge_duration.record(judgement.duration_s, judge, context=context)
+        asked = judge | {names.JUDGE_PROMPT_HASH: judgement.prompt_hash}
+        instruments.judge_duration.record(judgement.duration_s, asked, context=context)
         tokens = {
             "input": judgement.input_tokens,
             "output": judgement.output_tokens,

@@ -65,7 +65,9 @@ def check_tools(wanted: list[dict[str, Any]], turn: Turn) -> tuple[bool, bool]:
 
 def same_arguments(wanted: dict[str, Any], call: ToolCall) -> bool:
     given = call.arguments
-    return isinstance(given, dict) and all(fold(str(given.get(key))) == fold(str(value)) for key, value in wanted.items())
+    return isinstance(given, dict) and all(
+        fold(str(given.get(key))) == fold(str(value)) for key, value in wanted.items()
+    )
 
 
 def reasons(call: ToolCall) -> str:

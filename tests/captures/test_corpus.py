@@ -10,7 +10,9 @@ from otel_evals.spans.record import LogRecord_, SpanRecord
 from tests.captures.checking import check
 from tests.captures.corpus import assemble, framework, records, rows
 
-APP_SAYS_DNS = "the application's get_weather raised 'DNS resolution failed'; 'weather' stands only in its name and the talk"
+APP_SAYS_DNS = (
+    "the application's get_weather raised 'DNS resolution failed'; 'weather' stands only in its name and the talk"
+)
 REDACTED = "the SDK redacts the tool's exception everywhere; 'timed out' stands only in the agent's answer"
 
 UNEXPORTED = {

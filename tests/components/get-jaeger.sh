@@ -3,7 +3,7 @@
 # Takes `jaeger` from PATH, else builds it once with Go into the cache (3-4 minutes on two cores).
 set -euo pipefail
 
-version=v1.76.0 # the last 1.x tag carries Jaeger 2.13 in cmd/jaeger
+version=v1.76.0 # Jaeger 2 is in cmd/jaeger; its 2.x tags cannot be fetched as a Go module
 module=github.com/jaegertracing/jaeger/cmd/jaeger
 
 say() { echo "get-jaeger: $*" >&2; }

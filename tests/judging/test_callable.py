@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from otel_evals.judging.models.callable import CallableModel
+from otel_evals.suppression import is_internal
 from tests.judging.scripted import _CANARY, answers, judge_with, task
 
 
@@ -83,3 +84,15 @@ async def test_what_it_raises_becomes_an_outcome_without_its_text(error, error_t
 async def test_a_reply_that_is_no_text_is_an_outcome():
     result = await judged(Client(lambda messages: None))
     assert {e.error_type for e in result.evaluations} == {"bad_response"}
+
+
+async def test_its_calls_are_marked_as_ours_for_every_instrumentation():
+    seen = []
+
+    def build(messages):
+        seen.append(is_internal())
+        return right(messages)
+
+    await judged(Client(build))
+    await judged(BlockingClient(build))
+    assert seen == [True, True]

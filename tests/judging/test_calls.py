@@ -134,7 +134,7 @@ async def test_all_waits_together_end_by_the_deadline():
     model = ScriptedModel(ModelError("unavailable", retryable=True, retry_after_s=30))
     result = await judge_with(model, clock, judge_deadline=100, judge_attempts=10).judge(task())
     assert sum(clock.slept) <= 100
-    assert {e.error_type for e in result.evaluations} <= {"unavailable", "breaker_open"}
+    assert {e.error_type for e in result.evaluations} == {"unavailable"}
 
 
 async def test_many_sessions_are_judged_at_once():
@@ -189,3 +189,18 @@ async def test_a_pause_that_the_provider_asks_for_holds_all_calls():
     await judge.judge(task())
     await judge.judge(task())
     assert clock.slept == [20]
+
+
+async def test_a_client_that_cancels_itself_is_an_outcome_and_no_cancellation_of_ours():
+    def step(request):
+        raise asyncio.CancelledError
+
+    result = await judge_with(ScriptedModel(step)).judge(task())
+    assert {e.error_type for e in result.evaluations} == {"unexpected"}
+
+
+async def test_when_the_breaker_opens_on_a_request_its_own_error_is_the_reason():
+    model = ScriptedModel(ModelError("unavailable", retryable=True))
+    result = await judge_with(model, judge_attempts=9, judge_deadline=1e4).judge(task())
+    assert {e.error_type for e in result.evaluations} == {"unavailable"}
+    assert len(model.requests) == 5

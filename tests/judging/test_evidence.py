@@ -75,3 +75,12 @@ def test_one_quote_that_does_not_occur_leaves_the_whole_unverified():
 def test_a_verdict_without_quotes_is_neither_verified_nor_unverified():
     bare = Evaluation(evaluator="x", evaluator_version="1", outcome="scored")
     assert verify(bare, SESSION).evidence_verified is None
+
+
+@pytest.mark.parametrize("result", ['{"hotel": "Harbour House", "rooms": 3}', {"hotel": "Harbour House", "rooms": 3}])
+@pytest.mark.parametrize("quote", ['"hotel": "Harbour House", "rooms": 3', '"hotel":"Harbour House","rooms":3'])
+def test_tool_data_may_be_quoted_with_or_without_spaces(result, quote):
+    told = session(turn("q", "a", worked_call(result=result)))
+    evidence = (Evidence(turn=0, role="tool", quote=quote),)
+    found = verify(Evaluation(evaluator="x", evaluator_version="1", outcome="scored", evidence=evidence), told)
+    assert found.evidence_verified is True

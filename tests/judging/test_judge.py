@@ -8,7 +8,7 @@ from otel_evals.evaluators.failure_rate import FailureRate
 from otel_evals.evaluators.registry import create_evaluators
 from otel_evals.judging.models.protocol import ChatReply, ModelError
 from otel_evals.judging.plan import Judge
-from otel_evals.settings import EVALUATOR_NAMES, Settings
+from otel_evals.settings import EVALUATOR_NAMES, Settings, SettingsError
 from tests.evaluators.conversations import session, turn
 from tests.judging.scripted import FAILED, PLAIN, ScriptedModel, answers, judge_with, reply, task
 
@@ -192,3 +192,65 @@ async def test_close_closes_the_model():
     model = ScriptedModel()
     await judge_with(model).close()
     assert model.closed
+
+
+class WithoutQuestion:
+    """A third party's evaluator that was not tried out."""
+
+    name, version, threshold = "failure_rate", "1", 0.7
+
+    @property
+    def rubric(self):
+        raise RuntimeError("a third party's bug")
+
+    def gate(self, session):
+        return None
+
+
+def test_an_evaluator_whose_question_cannot_be_put_is_refused_at_the_start():
+    with pytest.raises(SettingsError, match=r"failure_rate.*a third party's bug"):
+        Judge(ScriptedModel(), {"failure_rate": WithoutQuestion()}, Settings())
+
+
+class FailingPlan:
+    """Stands for a bug anywhere below."""
+
+    name, model, askers = "single", "scripted", ()
+
+    async def ask(self, *_):
+        raise RuntimeError("a bug")
+
+
+async def test_whatever_raises_below_leaves_the_gated_results():
+    judge = judge_with(ScriptedModel())
+    judge._plan = FailingPlan()
+    result = await judge.judge(task(PLAIN))
+    assert [(e.outcome, e.error_type) for e in result.evaluations] == [
+        ("unscorable", "unexpected"),
+        ("unscorable", "unexpected"),
+        ("not_applicable", None),
+    ]
+
+
+async def test_the_judge_is_told_where_parts_of_the_recording_were_lost():
+    model = ScriptedModel()
+    await judged(model, FAILED)
+    await judged(model, FAILED.model_copy(update={"incomplete": True}))
+    whole, lost = (r.messages[1]["content"].partition("\n")[0] for r in model.requests)
+    assert "lost" not in whole
+    assert "Parts of the recording were lost" in lost
+
+
+async def test_a_given_goal_is_told_to_the_judge_and_reported():
+    model = ScriptedModel()
+    results, _ = await judged(model, FAILED.model_copy(update={"goal": "Fly to JFK"}))
+    assert '{"goal":"Fly to JFK"}' in model.requests[0].messages[1]["content"]
+    assert results["goal_achievement"].details["goal"] == "Fly to JFK"
+
+
+async def test_the_hosts_log_gets_one_line_however_many_sessions_meet_the_same_error(caplog):
+    evaluators = {**create_evaluators(EVALUATOR_NAMES), "failure_rate": Exploding()}
+    judge = Judge(ScriptedModel(), evaluators, Settings())
+    for _ in range(20):
+        await judge.judge(task())
+    assert [r.getMessage() for r in caplog.records] == ["evaluator failure_rate raised RuntimeError"]

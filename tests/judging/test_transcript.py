@@ -168,3 +168,14 @@ def test_megabytes_of_tool_results_are_cut_within_the_budget():
 @pytest.mark.parametrize(("text", "least", "most"), [("", 0, 2), ("word " * 100, 100, 180), ("漢" * 100, 80, 120)])
 def test_the_token_estimate_is_of_the_right_size(text, least, most):
     assert least <= estimate_tokens(text) <= most
+
+
+def test_json_in_a_string_is_shown_as_data():
+    shown = lines(render_transcript(session(turn("q", "a", worked_call(result='{"flights": ["UA 1"]}'))), 5000))
+    assert shown[1]["result"] == {"flights": ["UA 1"]}
+
+
+@pytest.mark.parametrize("text", ["{not json", "[1, 2", "plain", "", "{" * 5000])
+def test_what_only_looks_like_json_stays_text(text):
+    shown = lines(render_transcript(session(turn("q", "a", worked_call(result=text))), 5000))
+    assert shown[1]["result"] == text

@@ -31,7 +31,8 @@ class App:
         self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self.logs))
         self._reader = InMemoryMetricReader()
         self.meter_provider = MeterProvider([self._reader])
-        self.settings = Settings(**{"rate": 1.0, "poll_interval": 0.01, "idle_timeout": 60.0, **settings})
+        rate = {} if settings.pop("unset_rate", False) else {"rate": 1.0}
+        self.settings = Settings(**{**rate, "poll_interval": 0.01, "idle_timeout": 60.0, **settings})
         self.handle: EvaluationHandle = attach(
             self.tracer_provider,
             self.logger_provider,

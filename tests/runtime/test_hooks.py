@@ -73,7 +73,20 @@ def test_hostile_span_content_neither_raises_nor_stops_the_worker(
 @given(
     fields=st.dictionaries(
         st.sampled_from(
-            ["_attributes", "_context", "_parent", "_name", "_kind", "_start_time", "_end_time", "_status", "_events", "_links", "_resource", "_instrumentation_scope"]
+            [
+                "_attributes",
+                "_context",
+                "_parent",
+                "_name",
+                "_kind",
+                "_start_time",
+                "_end_time",
+                "_status",
+                "_events",
+                "_links",
+                "_resource",
+                "_instrumentation_scope",
+            ]
         ),
         hostile_values,
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from otel_evals.evaluation import JudgedSession, Judgement
 from otel_evals.sampling.account import Account, Cost, Limits
 from otel_evals.sampling.bucket import TokenBucket
-from otel_evals.sampling.budget import Budget, require_price
+from otel_evals.sampling.budget import Budget, budget_of, require_price
 from otel_evals.sampling.rules import Match, Rule
 from otel_evals.sampling.sampler import Sampler
 from otel_evals.sampling.thinning import Demand, thin
@@ -339,3 +339,31 @@ def test_money_for_a_judge_of_unknown_price_is_refused_with_the_remedy(limits: L
 def test_without_money_nobody_asks_for_the_price() -> None:
     require_price(Limits(tokens_per_day=1), "mystery", price_known=False)
     require_price(Limits(usd_per_day=1), "known", price_known=True)
+
+
+def test_settings_without_a_limit_ask_for_no_budget() -> None:
+    assert budget_of(Settings()) is None
+
+
+def test_settings_with_a_limit_ask_for_one() -> None:
+    budget = budget_of(Settings(budget_evaluations_per_minute=10), clock=Clock())
+    assert budget is not None
+    assert [budget.admit(name) for name in "ab"] == [True, False]
+
+
+def test_money_in_the_settings_needs_the_price_of_the_judge() -> None:
+    settings = Settings(model="mystery", budget_usd_per_day=1)
+    with pytest.raises(SettingsError, match="'mystery' is unknown"):
+        budget_of(settings)
+    assert budget_of(settings, input_price=2.5, output_price=10) is not None
+    assert budget_of(settings, input_price=0, output_price=0) is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_the_budget_is_in_use_can_use_it() -> None:
+    budget = Budget(Limits(evaluations_per_minute=60), Cost(), clock=Clock())
+    with budget._lock():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if budget.factor("default", 0, 0.1) == 1.0 and budget.admit("a") else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

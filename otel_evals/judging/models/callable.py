@@ -13,8 +13,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from otel_evals.judging.models.protocol import ChatMessage, ChatReply, ChatRequest, ModelError
+from otel_evals.suppression import internal_work
 
 __all__ = ["CallableModel", "ChatClient"]
+
+
+_TEMPERATURE = 0.0
 
 
 class ChatClient(Protocol):
@@ -28,27 +32,18 @@ class ChatClient(Protocol):
 
 
 class CallableModel:
-    """A judge model over somebody's client. The answer format is described in words, as it cannot be
-    enforced.
-    """
+    """A judge model over somebody's client. The answer format is described in words, as it cannot be enforced."""
 
     def __init__(self, client: ChatClient) -> None:
         self._client = client
         self.name = str(client.get_model_name())
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """One call. A client without `async` runs in a thread, so that it does not hold up the other
-        judgings.
-        """
+        """One call. A client without `async` runs in a thread, so that it does not hold up the other judgings."""
         messages = [dict(message) for message in _with_schema(request)]
-        call: Any = self._client.chat_complete
         try:
-            if inspect.iscoroutinefunction(call):
-                result = await call(messages, 0.0)
-            else:
-                result = await asyncio.to_thread(call, messages, 0.0)
-                if inspect.isawaitable(result):
-                    result = await result
+            with internal_work():  # the client may well be instrumented
+                result = await _called(self._client.chat_complete, messages)
         except ModelError:
             raise
         except Exception as error:  # somebody's client may raise anything; its message may hold keys or prompts
@@ -58,6 +53,13 @@ class CallableModel:
 
     async def close(self) -> None:
         """The client belongs to its maker."""
+
+
+async def _called(function: Any, messages: list[dict[str, Any]]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(messages, _TEMPERATURE)
+    result = await asyncio.to_thread(function, messages, _TEMPERATURE)
+    return await result if inspect.isawaitable(result) else result
 
 
 def _with_schema(request: ChatRequest) -> list[ChatMessage]:

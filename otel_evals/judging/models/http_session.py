@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import urllib.request
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,12 +20,18 @@ _of_the_parent: list[aiohttp.ClientSession] = []
 class HttpSession:
     """Opens a session on first use, and a new one where the running loop or the process is another."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str | None = None) -> None:
+        """
+        Args:
+            url: Where all requests go; the environment's proxy for it is used. None: whoever uses the session
+            chooses the proxy.
+        """
+        self._url = url
         self._session: aiohttp.ClientSession | None = None
         self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
 
     async def get(self) -> aiohttp.ClientSession:
-        """The session of the running loop in this process; proxies are read from the environment."""
+        """The session of the running loop in this process."""
         import aiohttp
 
         home = (os.getpid(), asyncio.get_running_loop())
@@ -34,7 +41,8 @@ class HttpSession:
         stale, stale_home = session, self._home
         # Replaced before the old one is closed: other calls come by while that waits. Concurrency is limited by
         # the callers; a second limit in the pool would only hide the waiting.
-        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
+        proxy, proxy_auth = _proxy(self._url) if self._url else (None, None)
+        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), proxy=proxy, proxy_auth=proxy_auth)
         self._session, self._home = session, home
         await _dispose(stale, stale_home)
         return session
@@ -56,3 +64,22 @@ async def _dispose(session: aiohttp.ClientSession | None, home: tuple[int, async
         await session.close()
     else:
         asyncio.run_coroutine_threadsafe(session.close(), loop)
+
+
+def _proxy(url: str) -> tuple[str | None, aiohttp.BasicAuth | None]:
+    """The proxy for this URL by `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, and its credentials.
+
+    aiohttp's own `trust_env` reads these, and the netrc file, in two threads for every request, which takes longer
+    than the request itself.
+    """
+    import aiohttp
+    from yarl import URL
+
+    target = URL(url)
+    proxies = urllib.request.getproxies()
+    found = proxies.get(target.scheme) or proxies.get("all")
+    if not found or urllib.request.proxy_bypass(target.host or ""):
+        return None, None
+    proxy = URL(found if "://" in found else f"http://{found}")
+    auth = aiohttp.BasicAuth(proxy.user, proxy.password or "") if proxy.user else None
+    return str(proxy.with_user(None)), auth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,10 +15,12 @@ from otel_evals.judging.models.http_session import HttpSession
 from otel_evals.judging.models.ladder import AnswerLadder
 from otel_evals.judging.models.litellm_quiet import load_litellm, quiet_completion
 from otel_evals.judging.models.price import Price
-from otel_evals.judging.models.protocol import ChatReply, ChatRequest
+from otel_evals.judging.models.protocol import ChatReply, ChatRequest, ModelError
 from otel_evals.suppression import internal_work
 
 __all__ = ["LiteLLMModel"]
+
+logger = logging.getLogger(__name__)
 
 # The host's switches do not apply to our calls: no retries, no cache, nothing dropped silently.
 _OPTIONS: dict[str, Any] = {
@@ -68,7 +71,8 @@ class LiteLLMModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """One answer; see `JudgeModel.complete`."""
-        await self._load()
+        if self._completion is None and not await self._load():
+            raise ModelError("unavailable", retryable=False, calls=0)
         with internal_work():  # after the load: only then does litellm's own mark exist
             return self._price.applied_to(await self._ladder.ask(request, self._send))
 
@@ -76,10 +80,15 @@ class LiteLLMModel:
         """Close our connections; litellm's clients belong to the host as well and stay."""
         await self._http.close()
 
-    async def _load(self) -> None:
-        if self._completion is None:
+    async def _load(self) -> bool:
+        """Import litellm in another thread, because that takes seconds; False: this litellm cannot be used."""
+        try:
             litellm = await asyncio.get_running_loop().run_in_executor(None, load_litellm)
             self._completion, self._cost = quiet_completion(litellm), litellm.completion_cost
+        except Exception as error:  # whatever its import raises, or a version whose inside is another
+            logger.warning("litellm could not be loaded: %s", type(error).__name__)
+            return False
+        return True
 
     async def _send(self, body: dict[str, Any], timeout_s: float) -> Mapping[str, Any] | Failure:
         assert self._completion is not None

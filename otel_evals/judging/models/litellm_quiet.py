@@ -159,14 +159,20 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _loggers_restored() -> Iterator[None]:
-    """The import sets levels on loggers that are not litellm's own (`httpx`, `apscheduler`); this undoes it."""
-    known = logging.root.manager.loggerDict
-    before = {name: logger.level for name, logger in list(known.items()) if isinstance(logger, logging.Logger)}
+    """The import sets levels and filters on loggers that are not litellm's own (`httpx`, `asyncio`); this undoes it."""
+    before = {name: (logger.level, list(logger.filters)) for name, logger in _loggers()}
     root_level = logging.root.level
     try:
         yield
     finally:
         logging.root.setLevel(root_level)
-        for name, logger in list(known.items()):
-            if isinstance(logger, logging.Logger) and not name.startswith("LiteLLM"):
-                logger.setLevel(before.get(name, logging.NOTSET))
+        for name, logger in _loggers():
+            if not name.startswith("LiteLLM"):
+                level, filters = before.get(name, (logging.NOTSET, []))
+                logger.setLevel(level)
+                logger.filters[:] = filters
+
+
+def _loggers() -> list[tuple[str, logging.Logger]]:
+    known = list(logging.root.manager.loggerDict.items())
+    return [(name, logger) for name, logger in known if isinstance(logger, logging.Logger)]

@@ -28,6 +28,8 @@ MAX_REPLY_BYTES = 4 * 2**20
 
 CONNECT_SECONDS = 15.0
 
+_PATH = "/chat/completions"
+
 
 class OpenAICompatibleModel:
     """A judge model behind an OpenAI-compatible endpoint."""
@@ -55,7 +57,8 @@ class OpenAICompatibleModel:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("base_url: give an http or https URL, e.g. https://api.openai.com/v1")
         self._model = model
-        self._url = base_url.rstrip("/") + "/chat/completions"
+        path = parts.path.rstrip("/").removesuffix(_PATH)
+        self._url = parts._replace(path=path + _PATH).geturl()  # keeps a query, e.g. Azure's api-version
         self._headers = {"Content-Type": "application/json", "User-Agent": "otel-evals"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -65,7 +68,7 @@ class OpenAICompatibleModel:
         self._ladder = AnswerLadder(
             base_url, model, token_parameter="max_completion_tokens" if is_openai else "max_tokens"
         )
-        self._http = HttpSession()
+        self._http = HttpSession(self._url)
 
     @property
     def name(self) -> str:

@@ -219,10 +219,12 @@ def _outcome(reading: _Reading, readings: list[_Reading]) -> float:
         return 1.0 if reading.reply else 0.5
     if reading.partly:
         return 0.6
+    if reading.finding not in ("alternative_proposed", "honest_fallback"):
+        return 0.0
+    thanked = any(later.thanks for later in readings[reading.index + 1 : reading.index + 2])
     if reading.finding == "alternative_proposed":
-        following = readings[reading.index + 1 :][:1]
-        return 0.6 if any(r.thanks for r in following) else 0.3
-    return 0.1 if reading.finding == "honest_fallback" else 0.0
+        return 0.6 if thanked else 0.3
+    return 0.3 if thanked else 0.1
 
 
 def _signal(reading: _Reading, words: tuple[str, ...]) -> dict[str, Any]:

@@ -373,6 +373,7 @@ print(json.dumps({
     "cost": reply.cost_usd,
     "environment": {k: v for k, v in os.environ.items() if before.get(k) != v},
     "httpx_level": logging.getLogger("httpx").level,
+    "asyncio_filters": len(logging.getLogger("asyncio").filters),
     "root": [logging.root.level, len(logging.root.handlers)],
 }))
 """
@@ -412,6 +413,7 @@ def test_loading_it_leaves_the_environment_alone(late_loader: dict[str, Any]) ->
 
 def test_loading_it_leaves_the_hosts_loggers_alone(late_loader: dict[str, Any]) -> None:
     assert (late_loader["httpx_level"], late_loader["root"]) == (20, [30, 0])
+    assert late_loader["asyncio_filters"] == 0
 
 
 def test_the_price_list_needs_no_download(late_loader: dict[str, Any]) -> None:
@@ -437,3 +439,15 @@ def test_an_instrumented_openai_package_makes_no_span_of_our_call(gpt: LiteLLMMo
     finally:
         OpenAIInstrumentor().uninstrument()
     assert exporter.get_finished_spans() == ()
+
+
+def test_a_litellm_that_cannot_be_used_is_a_named_failure(
+    gpt: LiteLLMModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise AttributeError("a version that is built otherwise")
+
+    monkeypatch.setattr("otel_evals.judging.models.litellm_model.load_litellm", broken)
+    error = failing(gpt)
+    assert (error.error_type, error.retryable, error.calls) == ("unavailable", False, 0)
+    assert "litellm could not be loaded: AttributeError" in caplog.text

@@ -92,6 +92,19 @@ def test_a_base_url_without_a_host_is_refused_with_the_remedy() -> None:
         OpenAICompatibleModel("judge", "localhost:8000")
 
 
+@pytest.mark.parametrize(
+    ("base_url", "called"),
+    [
+        ("http://host/v1", "http://host/v1/chat/completions"),
+        ("http://host/v1/", "http://host/v1/chat/completions"),
+        ("http://host/v1/chat/completions", "http://host/v1/chat/completions"),
+        ("https://host/openai?api-version=1", "https://host/openai/chat/completions?api-version=1"),
+    ],
+)
+def test_the_endpoint_follows_from_the_base_url(base_url: str, called: str) -> None:
+    assert OpenAICompatibleModel("judge", base_url)._url == called
+
+
 # Failures by name: each is one call, and nothing of key, prompt or reply comes out
 
 FAILURES = [
@@ -211,6 +224,35 @@ async def test_retry_after_is_passed_on(
     error = await failing(model)
     assert error.retry_after_s is not None
     assert 30 - slack <= error.retry_after_s <= 30
+
+
+# Proxies
+
+COMPLETION = b'{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}'
+
+
+async def test_the_environments_proxy_is_used_with_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = _server(200, COMPLETION, {"Content-Type": "application/json"})
+    async with server as base_url:
+        monkeypatch.setenv("http_proxy", base_url.replace("//", "//user:secret@").removesuffix("/v1"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        model = OpenAICompatibleModel("judge", "http://judge.invalid/v1", API_KEY)
+        assert (await model.complete(question())).text == "{}"
+        await model.close()
+    assert server.heads[0].startswith("POST http://judge.invalid/v1/chat/completions ")
+    assert "Proxy-Authorization: Basic dXNlcjpzZWNyZXQ=" in server.heads[0]
+
+
+async def test_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = _server(200, COMPLETION, {"Content-Type": "application/json"})
+    async with server as base_url:
+        monkeypatch.setenv("http_proxy", base_url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "judge.invalid")
+        model = OpenAICompatibleModel("judge", "http://judge.invalid/v1", API_KEY)
+        assert (await failing(model)).error_type == "unavailable"
+        await model.close()
+    assert server.heads == []
 
 
 # Replies that are no good answer come back as they are: the plan decides
@@ -426,6 +468,7 @@ class _server:
 
     def __init__(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self.heads: list[str] = []
         self._reply = f"HTTP/1.1 {status} X\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     async def __aenter__(self) -> str:
@@ -436,7 +479,7 @@ class _server:
         self._listener.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
         writer.write(self._reply)
         await writer.drain()
         writer.close()

@@ -1,0 +1,1 @@
+"""The dashboards, asked of a real Prometheus that a real run has filled."""
