@@ -83,8 +83,6 @@ class Settings(BaseSettings):
     """Change it to draw a fresh cohort of sessions."""
     paused: bool = False
     """Judge nothing until somebody resumes."""
-    watch_interval: float = Field(default=2.0, gt=0, le=3600)
-    """Seconds between two looks at the settings file, whose rates, rules and pause may change while it runs."""
     remote_sampling_url: str | None = None
     """Standard remote sampling endpoint to take rates from, e.g. `http://jaeger:5778/api/sampling`."""
     remote_sampling_interval: float = Field(default=60.0, gt=0, le=86400)

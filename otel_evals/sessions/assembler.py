@@ -121,7 +121,7 @@ class SessionAssembler:
             now_ns: the time, by the clock that `add_span` is given.
             open_traces: ids of traces with a local root still open in this process; their sessions wait.
         """
-        yield from self._yield_ready()
+        yield from self._yield_ready(now_ns)
         while self._heap and self._heap[0][0] <= now_ns:
             _, _, session = heapq.heappop(self._heap)
             session.queued = False
@@ -136,17 +136,17 @@ class SessionAssembler:
             if session.derived and not self._join_derived(session, now_ns):
                 continue
             self._complete(session, reason)
-            yield from self._yield_ready()
+            yield from self._yield_ready(now_ns)
 
     def flush(self, now_ns: int) -> Iterator[Session]:
         """Completes everything that is open."""
-        yield from self._yield_ready()
+        yield from self._yield_ready(now_ns)
         for session in list(self._open.values()):
             if self._open.get(session.id) is session and session.derived:
                 self._join_derived(session, now_ns, waiting=False)
         for session in sorted(self._open.values(), key=lambda s: s.first_ns):
             self._complete(session, "flush")
-            yield from self._yield_ready()
+            yield from self._yield_ready(now_ns)
 
     # Taking in
 
@@ -356,19 +356,19 @@ class SessionAssembler:
                 memory.popitem(last=False)
         self._ready.append((session, reason))
 
-    def _yield_ready(self) -> Iterator[Session]:
+    def _yield_ready(self, now_ns: int) -> Iterator[Session]:
         while self._ready:
             session, reason = self._ready.popleft()
-            built = self._build(session, reason)
+            built = self._build(session, reason, now_ns)
             if built is not None:
                 yield built
 
-    def _build(self, session: OpenSession, reason: CompletionReason) -> Session | None:
+    def _build(self, session: OpenSession, reason: CompletionReason, now_ns: int) -> Session | None:
         traces = sorted(session.traces.values(), key=Trace.started)
         facts = [f for trace in traces for f in members(trace, session)]
         if not any(f.kind != "pseudo" and (f.kind != "other" or f.inputs) for f in facts):
             return None
-        session_id, generation = self._identity(session, traces)
+        session_id, generation = self._identity(session, traces, now_ns)
         head = SessionHead(
             session_id=session_id,
             session_key=min((trace.names()[0] for trace in traces), key=rank_of),
@@ -387,7 +387,7 @@ class SessionAssembler:
             logger.warning("session %s skipped: %s", session_id, type(error).__name__)
             return None
 
-    def _identity(self, session: OpenSession, traces: list[Trace]) -> tuple[str, int]:
+    def _identity(self, session: OpenSession, traces: list[Trace], now_ns: int) -> tuple[str, int]:
         """Id and generation; without an id of its own a session has its first trace's, or that of what it resumes."""
         if not session.derived:
             return session.id, session.generation
@@ -395,7 +395,7 @@ class SessionAssembler:
         session_id, generation = (
             (resumed[0], resumed[1] + 1) if resumed else (f"{traces[0].id:032x}", session.generation)
         )
-        self._concluded.add(traces, session_id, generation)
+        self._concluded.add(traces, session_id, generation, now_ns)
         return session_id, generation
 
     # Sessions without an id

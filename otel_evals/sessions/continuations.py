@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from otel_evals.sessions.histories import Histories
 from otel_evals.sessions.log_messages import with_logs
@@ -61,27 +61,29 @@ class Concluded:
     """The last words of completed conversations without an id, so that one that resumes is known again."""
 
     def __init__(self) -> None:
-        self._by_words: OrderedDict[tuple[str, bytes], tuple[str, int]] = OrderedDict()
+        self._by_words: OrderedDict[tuple[str, bytes], tuple[str, int, int]] = OrderedDict()
 
-    def add(self, traces: Iterable[Trace], session_id: str, generation: int) -> None:
+    def add(self, traces: Iterable[Trace], session_id: str, generation: int, now_ns: int) -> None:
         """Remembers how a conversation ended."""
         for service, told in _told(traces):
             for digest in told.said:
-                self._by_words[service, digest] = (session_id, generation)
+                self._by_words[service, digest] = (session_id, generation, now_ns)
         while len(self._by_words) > REMEMBERED:
             self._by_words.popitem(last=False)
 
-    def resumed_by(self, traces: Iterable[Trace]) -> tuple[str, int] | None:
-        """(id, generation) of the conversation whose last words these traces' histories contain; None: a new one.
+    def resumed_by(self, traces: Sequence[Trace]) -> tuple[str, int] | None:
+        """(id, generation) of the conversation whose last words the first trace's histories contain; None: a new one.
 
-        Each conversation is resumed once: who comes next with the same words is somebody else.
+        Each conversation is resumed once, by a trace that began to arrive after its end: who comes next with the same
+        words, or came while it was open, is somebody else.
         """
         best: tuple[int, tuple[str, bytes]] | None = None
-        for service, told in _told(traces):
+        for service, told in _told(traces)[:1]:
             for digest, weight in told.heard.items():
-                if (service, digest) in self._by_words and (best is None or weight > best[0]):
+                known = self._by_words.get((service, digest))
+                if known is not None and known[2] <= traces[0].first_ns and (best is None or weight > best[0]):
                     best = (weight, (service, digest))
-        return self._by_words.pop(best[1]) if best else None
+        return self._by_words.pop(best[1])[:2] if best else None
 
 
 def _told(traces: Iterable[Trace]) -> list[tuple[str, Evidence]]:

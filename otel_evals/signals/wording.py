@@ -11,7 +11,6 @@ from otel_evals.signals.lexicon import Lexicon
 
 __all__ = ["acknowledges_failure", "asks", "frustration"]
 
-
 REASON_LETTERS = 4
 """Shorter words of an error message say nothing about its reason."""
 
@@ -57,30 +56,41 @@ def _shouts(text: str) -> bool:
         return True
     head = text[:500]
     loud = sum(map(str.isupper, head))
-    return loud >= 12 and " " in head and loud >= 0.8 * sum(map(str.isalpha, head))
+    if loud < 12 or loud < 0.8 * sum(map(str.isalpha, head)):
+        return False
+    # Airports, tickers and booking codes are capitals too, but hardly words.
+    return sum(len(word) > 3 and word.isalpha() for word in head.split()) >= 2
 
 
 COURTESY = (
-    *(
-        "anything else",
-        "something else",
-        "else i can",
-        "can i help",
-        "can i assist",
-        "may i help",
-        "may i assist",
-    ),
-    *("sonst noch", "noch etwas", "weiterhelfen", "autre chose", "algo más", "algo mas", "mais alguma coisa"),
-    *(
-        "qualcos'altro",
-        "qualcosa d'altro",
-        "nog iets",
-        "coś jeszcze",
-        "что-нибудь ещё",
-        "что-то ещё",
-        "başka bir",
-    ),
-    *("他に", "ほかに", "其他", "别的", "還有什麼", "还有什么", "더 도와"),
+    "anything else",
+    "something else",
+    "else i can",
+    "can i help",
+    "can i assist",
+    "may i help",
+    "may i assist",
+    "sonst noch",
+    "noch etwas",
+    "weiterhelfen",
+    "autre chose",
+    "algo más",
+    "algo mas",
+    "mais alguma coisa",
+    "qualcos'altro",
+    "qualcosa d'altro",
+    "nog iets",
+    "coś jeszcze",
+    "что-нибудь ещё",
+    "что-то ещё",
+    "başka bir",
+    "他に",
+    "ほかに",
+    "其他",
+    "别的",
+    "還有什麼",
+    "还有什么",
+    "더 도와",
 )
 
 # "Sorry" and "unfortunately" are no admission, nor is "there are no flights": after a failed search that is the

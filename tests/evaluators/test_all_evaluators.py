@@ -18,7 +18,7 @@ every_evaluator = pytest.mark.parametrize("evaluator", EVALUATORS.values(), ids=
 @every_evaluator
 @given(data=st.data())
 def test_any_valid_answer_gives_a_score_from_0_to_1_or_a_reason(evaluator, data):
-    answer = data.draw(st.from_type(evaluator.answer))
+    answer = data.draw(st.builds(evaluator.answer, confidence=st.floats(0, 1)))
     assert all(isinstance(problem, str) for problem in evaluator.check(answer, BROKEN))
     result = evaluator.score(answer, BROKEN)
     assert result.evaluator == evaluator.name

@@ -178,7 +178,15 @@ class TestFrustration:
         assert names(turn(), turn(text)) == ("user_frustration",)
 
     @pytest.mark.parametrize(
-        "text", ["Thanks a lot!!", "OK", "My code is LAX JFK", "I just said goodbye to my old car"]
+        "text",
+        [
+            "Thanks a lot!!",
+            "OK",
+            "My code is LAX JFK",
+            "I just said goodbye to my old car",
+            "SFO JFK LAX ORD MIA BOS",
+            "PNR XEHM4B HATHAT OK",
+        ],
     )
     def test_what_is_no_frustration(self, text: str) -> None:
         assert names(turn(), turn(text)) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as models
+
 from source import panels
 from source.queries import PICKED, SERVICE, growth, hourly
 
@@ -22,7 +23,7 @@ KEPT_SPAN_S, IGNORED_SPAN_S = 1.5e-6, 0.1e-6
 
 
 def dashboard() -> models.Dashboard:
-    made = panels.new_dashboard(UID, "Evaluation health", ABOUT, [panels.SERVICES, panels.WINDOW])
+    made = panels.new_dashboard(UID, "Evaluation health", ABOUT, [panels.SERVICES, panels.WINDOW], sessions=False)
     made.with_row(builders.Row("Does every session get its decision?"))
     for panel in (_ledger(), _balance(), _coverage(), _decisions(), _rates()):
         made.with_panel(panel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as models
+
 from source import panels
 from source.queries import COMPARED, EVALUATOR, FIRST, SCORED, compared, failures, growth, share, wilson
 

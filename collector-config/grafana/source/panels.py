@@ -12,6 +12,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.builders import logs, loki, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
+
 from source import queries
 
 __all__ = [
@@ -87,8 +88,14 @@ WINDOW = custom_variable("window", "Each point covers", "15m,1h,6h,1d", "1h")
 # --- dashboard --------------------------------------------------------------------------------------------------
 
 
-def new_dashboard(uid: str, title: str, about: str, variables: Sequence[Any]) -> builders.Dashboard:
-    """An empty dashboard with the data sources, these variables, the annotations and links to its siblings."""
+def new_dashboard(
+    uid: str, title: str, about: str, variables: Sequence[Any], *, sessions: bool = True
+) -> builders.Dashboard:
+    """An empty dashboard with these variables, the data sources, the annotations and links to its siblings.
+
+    Args:
+        sessions: it shows single sessions, so it needs the stores of events and traces too.
+    """
     made = (
         builders.Dashboard(title)
         .uid(uid)
@@ -105,11 +112,10 @@ def new_dashboard(uid: str, title: str, about: str, variables: Sequence[Any]) ->
             .keep_time(True)
         )
     )
-    for name, label, plugin in (
-        ("datasource", "Metrics", "prometheus"),
-        ("events", "Events", "loki"),
-        ("traces", "Traces", TRACES),
-    ):
+    sources = [("datasource", "Metrics", "prometheus")]
+    if sessions:
+        sources += [("events", "Events", "loki"), ("traces", "Traces", TRACES)]
+    for name, label, plugin in sources:
         made.with_variable(builders.DatasourceVariable(name).label(label).type(plugin))
     for variable in variables:
         made.with_variable(variable)
