@@ -4,8 +4,8 @@ Equal values get equal placeholders (`<EMAIL_1>`) within a session, so that a ju
 what. If anything here fails, the session is not judged: it fails closed.
 
 Sources of the patterns: RFC 5321 (e-mail lengths), ITU-T E.164 (phone numbers), ISO/IEC 7812-1 (card numbers,
-Luhn), ISO 13616 (IBAN, mod 97), RFC 7519 (JWT), RFC 7468 (PEM), RFC 6750 (bearer tokens), SSA numbering (US
-social security numbers) and the vendors' own documentation of their key prefixes.
+Luhn), ISO 13616 (IBAN, mod 97), RFC 7519 (JWT), RFC 7468 (PEM), RFC 6750 (bearer tokens), and the
+vendors' own documentation of their key prefixes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from otel_evals.judging.national_ids import NATIONAL_IDS
 from otel_evals.sessions.model import Session, ToolCall, ToolFailure, Turn
 
 __all__ = ["Redaction", "RedactionError", "Redactor"]
@@ -44,10 +45,19 @@ class _Kind:
     built_in: bool = True
 
 
-def _luhn(text: str) -> str | None:
-    digits = [int(c) for c in text if c.isdigit()]
-    if not 13 <= len(digits) <= 19 or digits[0] not in (2, 3, 4, 5, 6) or len(set(digits)) == 1:
+# Visa, Mastercard (two ranges), American Express, Diners, JCB, Discover and UnionPay, Maestro.
+_ISSUED = re.compile(
+    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|6(?:011|5\d\d|4[4-9]\d|2\d\d)\d{12,15}"
+    r"|(?:50|5[6-8]|6\d)\d{11,17}"
+)
+
+
+def _card(text: str) -> str | None:
+    number = re.sub(r"\D", "", text)
+    if not _ISSUED.fullmatch(number):
         return None
+    digits = [int(c) for c in number]
     doubled = (2 * d - 9 if d > 4 else 2 * d for d in digits[-2::-2])
     return text if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 else None
 
@@ -73,6 +83,10 @@ def _ip(text: str) -> str | None:
 
 def _phone(text: str) -> str | None:
     return text if 8 <= sum(c.isdigit() for c in text) <= 15 else None
+
+
+def _if(check: Callable[[str], bool]) -> Callable[[str], str | None]:
+    return lambda text: text if check(text) else None
 
 
 def _national_phone(text: str) -> str | None:
@@ -123,10 +137,8 @@ _KINDS = (
     ),
     _Kind("EMAIL", re.compile(r"(?<![\w.%+-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}"), ("@",)),
     _Kind("IBAN", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), (), _iban, digits=True),
-    _Kind("CARD", re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])"), (), _luhn, digits=True),
-    _Kind(
-        "NATIONAL_ID", re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"), digits=True
-    ),
+    _Kind("CARD", re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])"), (), _card, digits=True),
+    *(_Kind("NATIONAL_ID", form, (), _if(check), digits=True) for form, check in NATIONAL_IDS),
     _Kind("IP", re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"), (".",), _ip, digits=True),
     _Kind("IP", re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"), (":",), _ip),
     _Kind(
@@ -313,13 +325,16 @@ class Redaction:
         return whole[:start] + self._placeholder(kind.name, found) + whole[start + len(found) :]
 
     def _placeholder(self, kind: str, found: str) -> str:
-        identity = (kind, re.sub(r"[\s().-]", "", found).casefold())
+        # Digits may be grouped in several ways and are the same number; elsewhere dots and dashes matter.
+        same = re.sub(r"[\s().-]", "", found) if kind in _NUMBERS else found
+        identity = (kind, same.casefold())
         if identity not in self._placeholders:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._placeholders[identity] = f"<{kind}_{self._counts[kind]}>"
         return self._placeholders[identity]
 
 
+_NUMBERS = frozenset({"CARD", "IBAN", "PHONE", "NATIONAL_ID"})
 _PLACEHOLDER = re.compile(r"<[A-Z_]+_\d+>")
 
 

@@ -148,9 +148,12 @@ class Sampler:
         return _flat(self._plan)
 
     def effective_rates(self) -> dict[tuple[str, str], float]:
-        """The present rates after thinning by the budget: the probabilities of the next decisions."""
+        """The probabilities of the next decisions: the rates after thinning by the budget; 0 while paused."""
+        plan = self._plan
+        if plan.paused:
+            return dict.fromkeys(_flat(plan), 0.0)
         factors = self._budget.factors() if self._budget is not None else {}
-        return {key: rate * factors.get(key[0], 1.0) for key, rate in self.rates().items()}
+        return {key: rate * factors.get(key[0], 1.0) for key, rate in _flat(plan).items()}
 
     def set_rate(self, rate: float, evaluator: str | None = None, rule: str | None = None) -> None:
         """Change the rate of one evaluator (None: all) in one rule (None: all), from the next decision on.

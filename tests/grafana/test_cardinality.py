@@ -30,6 +30,7 @@ BOUNDS = {
     "otel_evals.sessions": AGENTS * (RULES + 1) * DECISIONS,
     "otel_evals.sessions.completed": AGENTS,
     "otel_evals.signals": AGENTS * SIGNALS,
+    "otel_evals.judge.cost": 1,
     "otel_evals.judge.duration": 2**EVALUATORS,  # one prompt for each set of evaluators that is asked together
 }
 """Metric to the most series it may have with one judge; the other metrics know neither sessions nor evaluations."""

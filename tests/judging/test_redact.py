@@ -35,6 +35,15 @@ TAKEN_OUT = {
     "american phone": ("call (415) 555-0132 today", "call <PHONE_1> today"),
     "german phone": ("Tel. 030 1234567", "Tel. <PHONE_1>"),
     "social security number": ("SSN 536-22-8471", "SSN <NATIONAL_ID_1>"),
+    "national insurance number": ("NI number AB 12 34 56 C", "NI number <NATIONAL_ID_1>"),
+    "codice fiscale": ("RSSMRA85T10A562S", "<NATIONAL_ID_1>"),
+    "DNI": ("DNI 12345678Z", "DNI <NATIONAL_ID_1>"),
+    "NIE": ("X1234567L", "<NATIONAL_ID_1>"),
+    "CPF": ("CPF 529.982.247-25", "CPF <NATIONAL_ID_1>"),
+    "personnummer": ("811218-9876", "<NATIONAL_ID_1>"),
+    "AHV number": ("756.9217.0769.85", "<NATIONAL_ID_1>"),
+    "French social security number": (f"2 69 05 49 588 157 {97 - 2690549588157 % 97:02d}", "<NATIONAL_ID_1>"),
+    "Aadhaar": ("2341 2341 2346", "<NATIONAL_ID_1>"),
     "OpenAI key": ("key " + "sk-" + "proj-" + "a1B2" * 8, "key <SECRET_1>"),
     "Anthropic key": ("sk-" + "ant-api03-" + "Zz9_" * 10, "<SECRET_1>"),
     "AWS key": ("AK" + "IAIOSFODNN7EXAMPLE", "<SECRET_1>"),
@@ -64,6 +73,7 @@ LEFT_ALONE = [
     "reservation LU15PA, certificate_7504069, credit card ending in 7447",
     "4111 1111 1111 1112 is no card number: its check digit is wrong",
     "DE00 1234 5678 9012 3456 78 is no IBAN",
+    "the id 5943431850667813 has a right check digit, but no issuer",
     "timestamp 1716192000000000000, version 2.14.0, 3.6 GB",
     "256.300.1.1 is no address; neither is 12:30:45",
     "The password is required and the API key is optional.",
@@ -71,6 +81,7 @@ LEFT_ALONE = [
     "https://example.com/path?q=1#frag and http://example.com:8080/x",
     "trace 0af7651916cd43dd8448eb211c80319c span b7ad6b7169203331",
     "1-555 and 12-34-5678 and 000-12-3456",
+    "DNI 12345678A, CPF 529.982.247-26, 811218-9875, 2341 2341 2347, 756.9217.0769.84",
     "Prices: 12.50, 1,299.00, 100-200, 2019-2024",
 ]
 
@@ -83,6 +94,15 @@ def test_ordinary_text_is_left_alone(text):
 def test_equal_values_get_equal_placeholders_and_different_ones_different():
     text = "From a@example.com and b@example.com to A@example.com"
     assert redacted(text) == "From <EMAIL_1> and <EMAIL_2> to <EMAIL_1>"
+
+
+def test_one_number_in_two_groupings_is_one_value():
+    assert redacted("4111 1111 1111 1111 or 4111-1111-1111-1111") == "<CARD_1> or <CARD_1>"
+
+
+def test_addresses_that_differ_in_their_dots_are_two_values():
+    assert redacted("127.0.0.1 and 12.70.0.1") == "<IP_1> and <IP_2>"
+    assert redacted("a.b@example.com and ab@example.com") == "<EMAIL_1> and <EMAIL_2>"
 
 
 def test_numbering_is_shared_by_all_texts_of_a_session_and_not_by_sessions():

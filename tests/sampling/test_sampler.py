@@ -116,6 +116,12 @@ class TestPause:
         assert (decision.outcome, decision.chosen, sampler.paused) == ("paused", {}, True)
         assert not sampler.can_pick("a")
 
+    def test_the_effective_rates_are_0_meanwhile(self) -> None:
+        sampler = Sampler(Settings(rate=0.5))
+        assert set(sampler.effective_rates().values()) == {0.5}
+        sampler.pause()
+        assert set(sampler.effective_rates().values()) == {0.0}
+
     def test_rates_survive_it_and_may_be_changed_meanwhile(self) -> None:
         sampler = Sampler(Settings(rate=0.0))
         sampler.pause()

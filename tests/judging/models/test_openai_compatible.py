@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from otel_evals.judging.models.openai_compatible import OpenAICompatibleModel
 from otel_evals.judging.models.protocol import ChatReply, ModelError
+from otel_evals.suppression import is_internal
 from tests.judging.models.conftest import API_KEY, PROMPT_SECRET, REPLY_SECRET, question
 from tests.scripted_judge import ScriptedJudge, say
 
@@ -416,6 +418,26 @@ async def test_thinking_before_the_answer_is_left_out(
 ) -> None:
     scripted_judge.script(say('<think>{"maybe": 1}</think>\n{"failure_rate": {}}'))
     assert (await model.complete(question())).text == '{"failure_rate": {}}'
+
+
+# Recursion
+
+
+async def test_the_whole_call_is_hidden_from_instrumentation_and_nothing_else_is(
+    model: OpenAICompatibleModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    opened = model._http.get
+
+    async def watched() -> Any:
+        seen.append(is_internal() and not is_instrumentation_enabled())
+        return await opened()
+
+    monkeypatch.setattr(model._http, "get", watched)
+    await model.complete(question())
+    assert seen == [True]
+    assert not is_internal()
+    assert is_instrumentation_enabled()
 
 
 # Loops, threads, processes

@@ -1,0 +1,187 @@
+"""Every shape of message becomes the same message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
+from otel_evals.dialects.facts import Message
+
+USER_HI = [
+    pytest.param([{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}], id="parts"),
+    pytest.param([{"role": "user", "content": "Hi"}], id="content-string"),
+    pytest.param([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}], id="content-parts"),
+    pytest.param([{"role": "user", "content": [{"text": "Hi"}]}], id="bedrock"),
+    pytest.param([{"role": "user", "content": '[{"text": "Hi"}]'}], id="parts-as-json"),
+    pytest.param([{"role": "USER", "content": "Hi"}], id="upper-case"),
+    pytest.param({"messages": [["user", "Hi"]]}, id="pairs"),
+    pytest.param({"messages": [[{"type": "human", "data": {"content": "Hi"}}]]}, id="langchain-dict"),
+    pytest.param(
+        [{"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": "Hi"}}], id="lc"
+    ),
+    pytest.param({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}, id="gemini"),
+    pytest.param([{"role": "user", "blocks": [{"block_type": "text", "text": "Hi"}]}], id="llama-index"),
+    pytest.param(["ChatMessage(role=<Role.USER: 'user'>, blocks=[TextBlock(text='Hi')])"], id="object-repr"),
+    pytest.param(["ChatMessage(_role=<R.USER: 'user'>, _content=[TextContent(text='Hi')])"], id="private-fields"),
+    pytest.param(["id='1' source='user' content='Hi' type='TextMessage'"], id="printed-model"),
+    pytest.param([{"source": "user", "content": "Hi", "type": "TextMessage"}], id="autogen"),
+    pytest.param("[{'role': 'user', 'content': 'Hi'}]", id="python-repr"),
+    pytest.param(orjson.dumps(orjson.dumps([{"role": "user", "content": "Hi"}]).decode()).decode(), id="json-in-json"),
+    pytest.param([{"message": {"role": "user", "contents": [{"message_content": {"text": "Hi"}}]}}], id="openinference"),
+    pytest.param([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], id="responses"),
+    pytest.param("Hi", id="plain-text"),
+]
+
+
+@pytest.mark.parametrize("value", USER_HI)
+def test_what_the_person_said(value: Any) -> None:
+    [message] = read_messages(value)
+    assert (message.role, message.text, message.calls, message.results) == ("user", "Hi", (), ())
+
+
+CALL = {"id": "c1", "name": "search", "arguments": {"q": "x"}}
+CALLS = [
+    pytest.param({"role": "assistant", "parts": [{"type": "tool_call", **CALL}]}, id="parts"),
+    pytest.param(
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function",
+         "function": {"name": "search", "arguments": '{"q": "x"}'}}]}, id="openai"),
+    pytest.param({"role": "assistant", "tool_calls": [{"name": "search", "args": {"q": "x"}, "id": "c1"}]}, id="langchain"),
+    pytest.param({"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "search", "input": {"q": "x"}}]},
+                 id="anthropic"),
+    pytest.param({"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "search", "input": {"q": "x"}}}]},
+                 id="bedrock"),
+    pytest.param({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1", "toolName": "search",
+                                                    "input": {"q": "x"}}]}, id="vercel"),
+    pytest.param({"role": "model", "parts": [{"function_call": {"id": "c1", "name": "search", "args": {"q": "x"}}}]},
+                 id="gemini"),
+    pytest.param({"type": "function_call", "call_id": "c1", "name": "search", "arguments": '{"q": "x"}'}, id="responses"),
+    pytest.param({"role": "assistant", "parts": [{"type": "tool_call", **CALL}],
+                  "tool_calls": [{"id": "c1", "function": {"name": "search", "arguments": "{}"}}]}, id="twice"),
+    pytest.param({"message": {"role": "assistant", "tool_calls": [
+        {"tool_call": {"id": "c1", "function": {"name": "search", "arguments": '"{\\"q\\": \\"x\\"}"'}}}]}},
+        id="openinference-double-encoded"),
+    pytest.param({"role": "assistant", "content": "ToolCall(name='search', arguments={'q': 'x'}, id='c1', type='function')"},
+                 id="object-repr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", CALLS)
+def test_a_call_with_its_arguments_as_an_object(value: Any) -> None:
+    [message] = read_messages([value], "assistant")
+    [call] = message.calls
+    assert (message.role, message.text, call.id, call.name, call.arguments) == ("assistant", "", "c1", "search", {"q": "x"})
+
+
+RESULTS = [
+    pytest.param({"role": "tool", "tool_call_id": "c1", "content": "found"}, id="openai"),
+    pytest.param({"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "result": "found"}]}, id="parts-user"),
+    pytest.param({"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "found"}]}, id="parts"),
+    pytest.param({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "found"}]}, id="anthropic"),
+    pytest.param({"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "found"}]}}]}, id="bedrock"),
+    pytest.param({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "search",
+                                               "output": {"type": "text", "value": "found"}}]}, id="vercel"),
+    pytest.param({"type": "function_call_output", "call_id": "c1", "output": "found"}, id="responses"),
+    pytest.param({"role": "user", "tool_call_id": "c1", "content": "found"}, id="flat-user"),
+    pytest.param({"type": "tool", "data": {"content": "found", "tool_call_id": "c1"}}, id="langchain"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", RESULTS)
+def test_a_result_is_a_tools_whoever_is_said_to_say_it(value: Any) -> None:
+    [message] = read_messages([value])
+    [result] = message.results
+    assert (message.text, result.call_id, result.content, result.failure) == ("", "c1", "found", None)
+
+
+FAILED = [
+    pytest.param({"role": "tool", "tool_call_id": "c1", "content": "Error: no route"}, id="wording"),
+    pytest.param({"role": "tool", "tool_call_id": "c1", "content": "no route", "status": "error"}, id="status"),
+    pytest.param({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "no route",
+                                               "is_error": True}]}, id="flag"),
+    pytest.param({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "s",
+                                               "output": {"type": "error-text", "value": "no route"}}]}, id="vercel"),
+    pytest.param({"role": "user", "parts": [{"function_response": {"id": "c1", "response":
+                  {"status": "error", "error_message": "no route"}}}]}, id="gemini"),
+    pytest.param({"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "status": "error",
+                                                              "content": [{"text": "no route"}]}}]}, id="bedrock"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", FAILED)
+def test_a_failed_result_says_so_with_its_reason(value: Any) -> None:
+    [message] = read_messages([value])
+    failure = message.results[0].failure
+    assert failure is not None
+    assert "no route" in str(failure.message)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["No errors found", '{"error": null, "flights": [1]}', "The failure rate is 3 %", '{"errors": 0}', "Errors: none so far?"],
+)
+def test_a_good_result_that_speaks_of_errors_has_not_failed(content: str) -> None:
+    [message] = read_messages([{"role": "tool", "tool_call_id": "c1", "content": content}])
+    assert message.results[0].failure is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"role": "user", "parts": [{"type": "text"}]}],
+        [{"role": "user", "content": "[REDACTED]"}],
+        "__REDACTED__",
+        [{"role": "user", "content": None}],
+        {},
+        [],
+        "",
+        None,
+        [{"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}]}],
+    ],
+)
+def test_what_was_removed_or_never_there_is_no_text(value: Any) -> None:
+    assert [m.text for m in read_messages(value) if m.text] == []
+
+
+def test_a_persons_json_stays_as_they_wrote_it() -> None:
+    [message] = read_messages([{"role": "user", "content": '{"flight": "UA 1"}'}])
+    assert message.text == '{"flight": "UA 1"}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ({"a": 1}, {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
+        ("{'a': 1}", {"a": 1}),
+        ({"args": [], "kwargs": {"a": 1}}, {"a": 1}),
+        ({"args": [], "sanitize": True, "kwargs": {"a": 1}}, {"a": 1}),
+        ({"input_str": "{'a': 1}", "inputs": {"a": 1}, "tags": []}, {"a": 1}),
+        ("Berlin", "Berlin"),
+        ("", None),
+        ("[REDACTED]", None),
+        ({"kwargs": {}, "args": []}, {}),
+    ],
+)
+def test_arguments_become_an_object_where_they_can(raw: Any, read: Any) -> None:
+    assert arguments_of(raw) == read
+
+
+def test_streamed_pieces_followed_by_the_whole_become_one_answer() -> None:
+    pieces = [Message("assistant", piece) for piece in ("I found ", "two ", "flights", "I found two flights")]
+    assert [m.text for m in join_chunks(pieces)] == ["I found two flights"]
+
+
+def test_streamed_pieces_alone_are_put_together() -> None:
+    pieces = [Message("assistant", piece) for piece in ("I ", "found ", "two ", "flights")]
+    assert [m.text for m in join_chunks(pieces)] == ["I found two flights"]
+
+
+def test_system_instructions_are_read_from_parts_text_and_messages() -> None:
+    assert system_text('[{"type":"text","content":"Be kind."}]') == "Be kind."
+    assert system_text("Be kind.") == "Be kind."
+    assert system_text([{"role": "system", "content": "Be kind."}]) == "Be kind."
+    assert system_text("[REDACTED]") is None
