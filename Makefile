@@ -44,9 +44,10 @@ lint: install ## ruff, mypy --strict and the import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: install ## measure the hooks and the import (JSON)
-	$(BIN)/python -m benchmarks.hot_path
-	$(BIN)/python -m benchmarks.import_cost
+bench: install ## measure what it costs and holds, side by side (JSON, last line of each)
+	@for name in hot_path import_cost assembly judge_cost judge_throughput sampling; do \
+	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis collector-output

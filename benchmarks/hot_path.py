@@ -101,8 +101,9 @@ def main() -> None:
         ratio = micros["otel_evals"] / micros["batch_span_processor"]
         figures[kind] = {**{f"{name}_us": round(value, 3) for name, value in micros.items()}, "ratio": round(ratio, 3)}
         print(
-            f"{kind:13s} otel-evals {micros['otel_evals']:6.3f} µs   BatchSpanProcessor "
-            f"{micros['batch_span_processor']:6.3f} µs   ratio {ratio:.3f}   empty hooks {micros['empty_hooks']:6.3f} µs"
+            f"{kind:13s} otel-evals {micros['otel_evals']:6.3f} µs   "
+            f"BatchSpanProcessor {micros['batch_span_processor']:6.3f} µs   ratio {ratio:.3f}   "
+            f"empty hooks {micros['empty_hooks']:6.3f} µs"
         )
     ours.shutdown()
     batch.shutdown()

@@ -23,7 +23,7 @@ from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
 from otel_evals.pipeline import DecisionCallback, ResultCallback
 from otel_evals.runtime import OWN_THREADS, Runtime, runtime_for
 from otel_evals.settings import Settings
-from otel_evals.spans.sdk import SPAN_ID, attributes_of, size_of, snapshot_log, snapshot_span
+from otel_evals.spans.sdk import attributes_of, size_of, snapshot_log, snapshot_span
 from otel_evals.suppression import is_internal
 from otel_evals.telemetry.names import INTERNAL, SCOPE
 
@@ -31,7 +31,8 @@ __all__ = ["EvaluationLogProcessor", "EvaluationSpanProcessor"]
 
 # Read on every span of the process, so bound once.
 _no_marker_in = MARKER_KEYS.isdisjoint
-_REMOTE = 2  # index of is_remote in SpanContext, a tuple: five times cheaper than its property
+# SpanContext is a tuple: its fields by index cost a fraction of its properties.
+_SPAN_ID, _REMOTE = 1, 2
 
 
 class EvaluationSpanProcessor(SpanProcessor):
@@ -99,12 +100,14 @@ class EvaluationSpanProcessor(SpanProcessor):
                 buffer.ignored += 1
             elif INTERNAL in attributes or get_ident() in OWN_THREADS or is_internal():
                 buffer.internal += 1
-            elif len(buffer.items) >= buffer.limit:
-                buffer.refuse()
             else:
-                snapshot = snapshot_span(span, attributes)
-                buffer.items.append(snapshot)
-                if not snapshot[SPAN_ID] & WEIGH_MASK or not buffer.mean_size:
+                items = buffer.items
+                if len(items) >= buffer.limit:
+                    buffer.refuse()
+                    return
+                items.append(snapshot_span(span, attributes))
+                context: Any = span._context
+                if not context[_SPAN_ID] & WEIGH_MASK or not buffer.mean_size:
                     buffer.weigh(size_of(attributes))
         except Exception:  # a hook must never raise into the application
             buffer.dropped_error += 1

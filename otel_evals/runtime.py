@@ -301,7 +301,7 @@ class Runtime:
         return self.pipeline.assembler.evictions
 
     def sampling_rates(self) -> Mapping[tuple[str, str], float]:
-        return self.sampler.rates()
+        return self.sampler.effective_rates()
 
 
 class _Pace:

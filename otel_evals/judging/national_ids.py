@@ -77,29 +77,30 @@ def _by_form(text: str) -> bool:
     return True
 
 
-NATIONAL_IDS: tuple[tuple[re.Pattern[str], Check], ...] = (
+NATIONAL_IDS: tuple[tuple[re.Pattern[str], int, Check], ...] = (
     # United States: social security number
-    (re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"), _by_form),
+    (re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"), 9, _by_form),
     # United Kingdom: national insurance number
     (
         re.compile(
             r"\b(?!BG|GB|NK|KN|TN|NT|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]\b(?![-\w])"
         ),
+        3,
         _by_form,
     ),
     # Italy: codice fiscale
-    (re.compile(r"\b[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]\b"), _by_form),
+    (re.compile(r"\b[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]\b"), 3, _by_form),
     # Spain: DNI, NIE
-    (re.compile(r"\b[XYZ\d]\d{7}-?[A-Z]\b"), _spain),
+    (re.compile(r"\b[XYZ\d]\d{7}-?[A-Z]\b"), 3, _spain),
     # Brazil: CPF
-    (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d\d(?![\w-])"), _brazil),
+    (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d\d(?![\w-])"), 9, _brazil),
     # France: numéro de sécurité sociale
-    (re.compile(r"(?<![\w-])[12] ?\d\d ?\d\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?![\w-])"), _france),
+    (re.compile(r"(?<![\w-])[12] ?\d\d ?\d\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?![\w-])"), 9, _france),
     # Sweden: personnummer
-    (re.compile(r"(?<![\w-])\d{6}[-+]\d{4}(?![\w-])"), _sweden),
+    (re.compile(r"(?<![\w-])\d{6}[-+]\d{4}(?![\w-])"), 9, _sweden),
     # Switzerland: AHV number
-    (re.compile(r"(?<![\w.])756\.\d{4}\.\d{4}\.\d\d(?![\w.]\d)"), _switzerland),
+    (re.compile(r"(?<![\w.])756\.\d{4}\.\d{4}\.\d\d(?![\w.]\d)"), 9, _switzerland),
     # India: Aadhaar, as it is printed
-    (re.compile(r"(?<![\w-])[2-9]\d{3} \d{4} \d{4}(?![\w-]| \d)"), _india),
+    (re.compile(r"(?<![\w-])[2-9]\d{3} \d{4} \d{4}(?![\w-]| \d)"), 9, _india),
 )
-"""Form, and whether a text of that form is one."""
+"""Form, digits that a text with one holds at least (3 or 9), and whether a text of that form is one."""

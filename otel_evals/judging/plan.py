@@ -137,6 +137,12 @@ class Judge:
             rule=task.rule,
         )
 
+    @property
+    def left_alone(self) -> dict[str, str]:
+        """Models that the breaker forbids to call at present, and the `error.type` that opened it."""
+        breakers = {asker.caller.model.name: asker.caller.breaker for asker in self._plan.askers}
+        return {name: breaker.reason for name, breaker in breakers.items() if breaker.reason}
+
     async def close(self) -> None:
         """Close the models' connections."""
         closing = (asker.caller.model.close() for asker in self._plan.askers)

@@ -40,8 +40,8 @@ class _Kind:
     """The pattern is only tried on texts whose lower case holds one of these, which is much cheaper to find out."""
     accept: Callable[[str], str | None] | None = None
     """From a match to the part that really is one, or None."""
-    digits: bool = False
-    """The pattern needs three digits in a text, in groups or not."""
+    digits: int = 0
+    """Digits, in groups or not, that a text has to hold for the pattern to be tried: 0, 3 or 9."""
     built_in: bool = True
 
 
@@ -136,30 +136,34 @@ _KINDS = (
         ("pass", "pwd", "secret", "key", "token", "credential"),
     ),
     _Kind("EMAIL", re.compile(r"(?<![\w.%+-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}"), ("@",)),
-    _Kind("IBAN", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), (), _iban, digits=True),
-    _Kind("CARD", re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])"), (), _card, digits=True),
-    *(_Kind("NATIONAL_ID", form, (), _if(check), digits=True) for form, check in NATIONAL_IDS),
-    _Kind("IP", re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"), (".",), _ip, digits=True),
+    _Kind("IBAN", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), (), _iban, digits=3),
+    _Kind("CARD", re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])"), (), _card, digits=9),
+    *(_Kind("NATIONAL_ID", form, (), _if(check), digits) for form, digits, check in NATIONAL_IDS),
+    _Kind("IP", re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"), (".",), _ip, digits=3),
     _Kind("IP", re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"), (":",), _ip),
-    _Kind(
-        "PHONE", re.compile(r"(?<![\w.,/:+-])(?:\+|00)[1-9][\d ()./-]{6,18}\d(?!\w)"), ("+", "00"), _phone, digits=True
-    ),
-    _Kind(
-        "PHONE", re.compile(r"(?<![\w.,/:+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?![\w-])"), digits=True
-    ),
+    _Kind("PHONE", re.compile(r"(?<![\w.,/:+-])(?:\+|00)[1-9][\d ()./-]{6,18}\d(?!\w)"), ("+", "00"), _phone, digits=9),
+    _Kind("PHONE", re.compile(r"(?<![\w.,/:+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?![\w-])"), digits=9),
     _Kind(
         "PHONE",
         re.compile(r"(?<![\w.,/:+-])0\d{1,4}[ /-]\d{3,4}[ -]?\d{2,5}(?:[ -]?\d{2,4})?(?![\w-])"),
         (),
         _national_phone,
-        digits=True,
+        digits=9,
     ),
 )
 _SHORTEST = 8
 """No built-in pattern matches fewer characters without three digits in them."""
 _NAME = re.compile(r"[a-z_]{1,40}")
 """Keys and labels, such as `failure_rate`: by far the most texts there are."""
-_DIGITS = re.compile(r"(?:\d[^\d]{0,3}){3}")
+_THREE_DIGITS = re.compile(r"(?:\d[^\d]{0,3}){3}")
+_NINE_DIGITS = re.compile(r"(?:\d[ .()/+-]{0,2}){9}")
+
+
+def _digits(text: str) -> int:
+    """Class of a text by its digits: 0, 3 or 9. Most texts can be told to hold no number by one search."""
+    if not _THREE_DIGITS.search(text):
+        return 0
+    return 9 if _NINE_DIGITS.search(text) else 3
 
 
 class Redactor:
@@ -299,10 +303,10 @@ class Redaction:
             # The cut may halve a secret, but far from the parts that the transcript shows.
             text = f"{text[:_HEAD]} […{len(text) - _HEAD - _TAIL} characters left out…] {text[-_TAIL:]}"
         lower = text.lower()
-        digits = _DIGITS.search(text) is not None
+        digits = _digits(text)
         plain = not digits and (len(text) < _SHORTEST or _NAME.fullmatch(text) is not None)
         for kind in self._kinds:
-            if (kind.built_in and plain) or (kind.digits and not digits):
+            if (kind.built_in and plain) or kind.digits > digits:
                 continue
             if kind.hints and not _holds_one(lower, kind.hints):
                 continue

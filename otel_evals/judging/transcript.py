@@ -99,10 +99,10 @@ def render_transcript(session: Session, budget: int) -> Transcript:
 
 
 def _without_middle(session: Session, failures: Sequence[FailedTool], budget: int) -> Transcript:
-    """First and last turns, the turns with a failure and the turn after each; the rest as long as it fits."""
+    """First and last turns, those with a failure and with the reply to it; the rest as long as it fits."""
     count = len(session.turns)
     failed = {f.turn for f in failures} | {i for i, turn in enumerate(session.turns) if turn.error}
-    needed = failed | {i + 1 for i in failed if not session.turns[i].agent and i + 1 < count} | {0, count - 1}
+    needed = failed | {_replied(session, i) for i in failed} | {0, count - 1}
     for limits in (_STEPS[-1], _LAST_STEP):
         sizes = [
             sum(map(estimate_tokens, _turn_lines(i, turn, failures, _Cutter(limits))))
@@ -122,6 +122,11 @@ def _without_middle(session: Session, failures: Sequence[FailedTool], budget: in
     lines, _ = _render(session, failures, limits, sorted(kept))
     text = "\n".join(lines)
     return Transcript(text, estimate_tokens(text), True)
+
+
+def _replied(session: Session, failed: int) -> int:
+    """The turn with the first reply from a failed turn on; the failed turn itself if none came."""
+    return next((i for i in range(failed, len(session.turns)) if session.turns[i].agent), failed)
 
 
 class _Cutter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -50,13 +51,18 @@ class SamplingDecision:
     """The evaluators that judge this session; empty unless the outcome is `chosen`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Plan:
     rules: tuple[CompiledRule, ...]
     """In the order in which they are tried; the last one matches everything."""
     rates: Mapping[str, Mapping[str, float]]
     """Rule to evaluator to rate, for the rules that do not exclude."""
     paused: bool = False
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest rate of all."""
+        return self.ceiling({})
 
     def ceiling(self, known: Mapping[str, Any]) -> float:
         """The highest rate that a session with these facts can still get."""
@@ -136,7 +142,10 @@ class Sampler:
                 or `{"attribute:tenant": …}`; the more there are, the more can be told.
         """
         plan = self._plan
-        return not plan.paused and draw(session_id, self._salt) < plan.ceiling(known)
+        position = draw(session_id, self._salt)
+        if plan.paused or position >= plan.highest:
+            return False
+        return not known or position < plan.ceiling(known)
 
     @property
     def attributes(self) -> frozenset[str]:

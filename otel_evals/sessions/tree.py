@@ -69,6 +69,18 @@ class Tree:
         """Model calls under a span, itself excluded."""
         return [f for f in self.subtree(root) if f.kind == "model" and f is not root]
 
+    def own_models(self, root: Facts) -> list[Facts]:
+        """Model calls under a span that are its own, not those of agents behind its tools."""
+        out: list[Facts] = []
+        stack = list(reversed(self._children.get(id(root), ())))
+        while stack:
+            item = stack.pop()
+            if item.kind == "model":
+                out.append(item)
+            if item.kind != "tool":
+                stack.extend(reversed(self._children.get(id(item), ())))
+        return out
+
     def models_beside(self, item: Facts) -> list[Facts]:
         """Model calls of the same trace that are not under a span."""
         return [f for f in self._models.get(item.trace_id, ()) if f is not item]

@@ -127,21 +127,24 @@ class _Reading:
         text = portions[-1].user
         folded = fold(text)
         heard = False
-        for model in self._tree.models_below(facts) or self._tree.models_beside(facts):
+        models = self._tree.own_models(facts)
+        if not models and facts.kind != "agent":
+            models = self._tree.models_beside(facts)
+        for model in models:
             for message in self._inputs(model):
                 if message.role == "user" and message.text:
                     heard = True
                     other = message.folded
                     if folded in other or other in folded:
                         return text
-        return None if heard else text
+        return None if heard and facts.kind != "agent" else text
 
     # Adding a span's view to the conversation
 
     def fold(self, anchor: Facts) -> None:
         """Adds one content-bearing span and all below it."""
         below = self._tree.subtree(anchor)
-        models = [f for f in below if f.kind == "model" and (f.inputs or f.outputs)]
+        models = [f for f in (anchor, *self._tree.own_models(anchor)) if f.kind == "model" and (f.inputs or f.outputs)]
         draft = Draft(None, anchor=anchor, spans=list(below))
         own = self._views(anchor)
         history: list[Portion] = own[:-1]

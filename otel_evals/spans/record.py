@@ -70,8 +70,8 @@ class SpanRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class LogRecord_:  # noqa: N801 - the SDK has a LogRecord; the underscore keeps the two apart
-    """One log record that may carry a GenAI event."""
+class LogRecord_:
+    """One log record that may carry a GenAI event. The underscore keeps it apart from the SDK's LogRecord."""
 
     trace_id: int
     """0 when the record was emitted outside any span."""

@@ -15,11 +15,6 @@ __all__ = ["END", "LOG", "SPAN", "SdkReader", "attributes_of", "end_marker", "si
 
 SPAN, LOG, END = "span", "log", "end"
 """First element of a snapshot: what it is."""
-SPAN_ID = 2
-"""Where the span id is in the snapshot of a span."""
-
-# SpanContext is a tuple: its fields by index cost a fraction of its properties.
-_TRACE_ID, _SPAN_ID, _REMOTE, _FLAGS = 0, 1, 2, 3
 
 _EMPTY: dict[str, Any] = {}
 _STATUS: tuple[StatusCode, StatusCode, StatusCode] = ("unset", "ok", "error")
@@ -35,18 +30,15 @@ def attributes_of(span: Any) -> Any:
 def snapshot_span(span: Any, attributes: Any) -> tuple[Any, ...]:
     """All that a `SpanRecord` needs of an ended `ReadableSpan`, with the attributes copied.
 
-    One flat tuple of plain values. Keeping the span's own objects (context, status, its lists of events and links)
+    One flat tuple that lets go of the span, its status and its (mostly empty) lists of events and links: keeping those
     alive would cost the application twice as much, in memory it cannot reuse and in garbage collection.
     """
     try:
-        context, parent, status = span._context, span._parent, span._status
+        status = span._status
         return (
             SPAN,
-            context[_TRACE_ID],
-            context[_SPAN_ID],
-            context[_FLAGS],
-            None if parent is None else parent[_SPAN_ID],
-            parent is not None and parent[_REMOTE],
+            span._context,
+            span._parent,
             span._name,
             span._kind,
             span._start_time,
@@ -64,21 +56,17 @@ def snapshot_span(span: Any, attributes: Any) -> tuple[Any, ...]:
 
 
 def _snapshot_public(span: Any, attributes: Any) -> tuple[Any, ...]:
-    context, parent, status = span.context, span.parent, span.status
     return (
         SPAN,
-        context.trace_id,
-        context.span_id,
-        context.trace_flags,
-        parent.span_id if parent else None,
-        bool(parent and parent.is_remote),
+        span.context,
+        span.parent,
         span.name,
         span.kind,
         span.start_time,
         span.end_time,
         dict(attributes),
-        status.status_code,
-        status.description,
+        span.status.status_code,
+        span.status.description,
         tuple(span.events),
         tuple(span.links),
         span.resource,
@@ -127,12 +115,12 @@ class SdkReader:
         self._scopes: dict[int, tuple[Any, ScopeRecord]] = {}
 
     def span(self, snapshot: tuple[Any, ...]) -> SpanRecord:
-        _, trace_id, span_id, flags, parent_id, remote, name, kind, start, end, *rest = snapshot
-        attributes, status, description, events, links, resource, scope = rest
+        _, context, parent, name, kind, start, end, attributes, *rest = snapshot
+        status, description, events, links, resource, scope = rest
         return SpanRecord(
-            trace_id=trace_id,
-            span_id=span_id,
-            parent_id=parent_id,
+            trace_id=context.trace_id,
+            span_id=context.span_id,
+            parent_id=None if parent is None else parent.span_id,
             name=name if isinstance(name, str) else str(name),
             start_ns=start or 0,
             end_ns=end or start or 0,
@@ -140,19 +128,22 @@ class SdkReader:
             kind=getattr(kind, "value", 0) + 1,  # the SDK counts from 0, OTLP from 1
             status=_STATUS[status.value] if status is not None else "unset",
             status_message=description or "",
-            events=tuple(EventRecord(event.name, event.timestamp, dict(event.attributes or _EMPTY)) for event in events),
+            events=tuple(
+                EventRecord(event.name, event.timestamp, dict(event.attributes or _EMPTY)) for event in events
+            ),
             links=tuple(
                 LinkRecord(link.context.trace_id, link.context.span_id, dict(link.attributes or _EMPTY))
                 for link in links
             ),
             scope=self._scope(scope),
             resource=self._resource(resource),
-            sampled=bool(flags & 1),
-            parent_remote=bool(remote),
+            sampled=bool(context.trace_flags & 1),
+            parent_remote=parent is not None and bool(parent.is_remote),
         )
 
     def log(self, snapshot: tuple[Any, ...]) -> LogRecord_:
-        _, trace_id, span_id, timestamp, observed, event_name, body, attributes, resource, scope = snapshot
+        _, trace_id, span_id, timestamp, observed, *rest = snapshot
+        event_name, body, attributes, resource, scope = rest
         name = event_name or attributes.get("event.name") or attributes.get("event_name") or ""
         return LogRecord_(
             trace_id=trace_id or 0,

@@ -45,7 +45,10 @@ def test_the_same_exception_twice_is_one_failure() -> None:
         ("no route", (None, "no route")),
         ("TOOL_ERROR", (None, None)),
         ("TimeoutError('30 s')", ("TimeoutError", "30 s")),
-        ("TimeoutError('30 s')Traceback (most recent call last):\n  File x\nTimeoutError: 30 s", ("TimeoutError", "30 s")),
+        (
+            "TimeoutError('30 s')Traceback (most recent call last):\n  File x\nTimeoutError: 30 s",
+            ("TimeoutError", "30 s"),
+        ),
         ("shop.errors.StockError: none left", ("shop.errors.StockError", "shop.errors.StockError: none left")),
     ],
 )
@@ -89,6 +92,8 @@ def test_a_result_tells_a_failure_and_its_reason(result: Any) -> None:
     assert "no route" in str(failure.message)
 
 
-@pytest.mark.parametrize("result", [None, 3, True, "fine", {"status": "ok"}, {"error": None, "rows": []}, [], "", {"is_error": False}])
+@pytest.mark.parametrize(
+    "result", [None, 3, True, "fine", {"status": "ok"}, {"error": None, "rows": []}, [], "", {"is_error": False}]
+)
 def test_a_good_result_is_no_failure(result: Any) -> None:
     assert failure_of_result(result) is None

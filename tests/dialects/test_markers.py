@@ -10,7 +10,9 @@ import pytest
 from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log, keeps
 
 
-@pytest.mark.parametrize("attributes", [{"http.request.method": "GET"}, {}, {"db.system": "postgresql"}, {"code.function": "f"}])
+@pytest.mark.parametrize(
+    "attributes", [{"http.request.method": "GET"}, {}, {"db.system": "postgresql"}, {"code.function": "f"}]
+)
 def test_foreign_spans_are_not_kept(attributes: dict[str, str]) -> None:
     assert MARKER_KEYS.isdisjoint(attributes)
     assert not keeps(attributes)
@@ -36,7 +38,9 @@ def test_genai_events_are_told_by_name_or_content(name: str | None, attributes: 
     assert is_genai_log(name, attributes)
 
 
-@pytest.mark.parametrize(("name", "attributes"), [("", {}), (None, None), ("user.login", {"event.name": "x"}), ("", {"event.name": 3})])
+@pytest.mark.parametrize(
+    ("name", "attributes"), [("", {}), (None, None), ("user.login", {"event.name": "x"}), ("", {"event.name": 3})]
+)
 def test_other_log_records_are_not_kept(name: str | None, attributes: dict[str, object] | None) -> None:
     assert not is_genai_log(name, attributes)
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
 from otel_evals.dialects.facts import Message
+from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
 
 USER_HI = [
     pytest.param([{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}], id="parts"),
@@ -30,8 +30,12 @@ USER_HI = [
     pytest.param([{"source": "user", "content": "Hi", "type": "TextMessage"}], id="autogen"),
     pytest.param("[{'role': 'user', 'content': 'Hi'}]", id="python-repr"),
     pytest.param(orjson.dumps(orjson.dumps([{"role": "user", "content": "Hi"}]).decode()).decode(), id="json-in-json"),
-    pytest.param([{"message": {"role": "user", "contents": [{"message_content": {"text": "Hi"}}]}}], id="openinference"),
-    pytest.param([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], id="responses"),
+    pytest.param(
+        [{"message": {"role": "user", "contents": [{"message_content": {"text": "Hi"}}]}}], id="openinference"
+    ),
+    pytest.param(
+        [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], id="responses"
+    ),
     pytest.param("Hi", id="plain-text"),
 ]
 
@@ -72,7 +76,13 @@ CALLS = [
 def test_a_call_with_its_arguments_as_an_object(value: Any) -> None:
     [message] = read_messages([value], "assistant")
     [call] = message.calls
-    assert (message.role, message.text, call.id, call.name, call.arguments) == ("assistant", "", "c1", "search", {"q": "x"})
+    assert (message.role, message.text, call.id, call.name, call.arguments) == (
+        "assistant",
+        "",
+        "c1",
+        "search",
+        {"q": "x"},
+    )
 
 
 RESULTS = [
@@ -120,7 +130,13 @@ def test_a_failed_result_says_so_with_its_reason(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["No errors found", '{"error": null, "flights": [1]}', "The failure rate is 3 %", '{"errors": 0}', "Errors: none so far?"],
+    [
+        "No errors found",
+        '{"error": null, "flights": [1]}',
+        "The failure rate is 3 %",
+        '{"errors": 0}',
+        "Errors: none so far?",
+    ],
 )
 def test_a_good_result_that_speaks_of_errors_has_not_failed(content: str) -> None:
     [message] = read_messages([{"role": "tool", "tool_call_id": "c1", "content": content}])

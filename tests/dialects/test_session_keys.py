@@ -22,7 +22,9 @@ def test_known_and_alike_attributes_name_the_session(key: str) -> None:
     assert session_ids({key: "conv-7"}) == ((key, "conv-7"),)
 
 
-@pytest.mark.parametrize("metadata", ['{"session_id": "conv-7"}', {"thread_id": "conv-7"}, '{"a": 1, "sessionId": "conv-7"}'])
+@pytest.mark.parametrize(
+    "metadata", ['{"session_id": "conv-7"}', {"thread_id": "conv-7"}, '{"a": 1, "sessionId": "conv-7"}']
+)
 def test_an_id_inside_metadata_is_found(metadata: object) -> None:
     assert [value for _, value in session_ids({"metadata": metadata})] == ["conv-7"]
 
@@ -32,13 +34,28 @@ def test_a_quoted_id_loses_its_quotes() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "null", "default", "[Scrubbed due to 'session']", "resp_0a1b", "chatcmpl-9", "[REDACTED]", None, True, 1.5, []]
+    "value",
+    [
+        "",
+        "null",
+        "default",
+        "[Scrubbed due to 'session']",
+        "resp_0a1b",
+        "chatcmpl-9",
+        "[REDACTED]",
+        None,
+        True,
+        1.5,
+        [],
+    ],
 )
 def test_placeholders_and_ids_of_single_calls_are_refused(value: object) -> None:
     assert session_ids({"gen_ai.conversation.id": value}) == ()
 
 
-@pytest.mark.parametrize("key", ["langsmith.trace.session_name", "http.request.id", "gen_ai.response.id", "sessionizer"])
+@pytest.mark.parametrize(
+    "key", ["langsmith.trace.session_name", "http.request.id", "gen_ai.response.id", "sessionizer"]
+)
 def test_other_attributes_name_no_session(key: str) -> None:
     assert session_ids({key: "conv-7"}) == ()
 

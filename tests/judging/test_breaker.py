@@ -113,3 +113,14 @@ async def test_after_the_pause_sessions_are_judged_again():
     clock.now += 301
     result = await judge.judge(task())
     assert {e.outcome for e in result.evaluations} == {"scored"}
+
+
+async def test_the_judge_says_which_models_it_leaves_alone_and_why():
+    clock = FakeClock()
+    judge = judge_with(ScriptedModel(ModelError("quota", retryable=False), reply()), clock)
+    assert judge.left_alone == {}
+    await judge.judge(task())
+    assert judge.left_alone == {"scripted": "quota"}
+    clock.now += 301
+    await judge.judge(task())
+    assert judge.left_alone == {}

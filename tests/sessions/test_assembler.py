@@ -391,7 +391,9 @@ def test_log_records_outside_any_span_belong_to_the_session_they_name() -> None:
     assembler = SessionAssembler(IDLE)
     for session in ("a", "b"):
         named = {"gen_ai.conversation.id": session}
-        assembler.add_log(log("gen_ai.user.message", {"content": f"I am {session}"}, trace=0, span_id=0, at=1, **named), 1)
+        assembler.add_log(
+            log("gen_ai.user.message", {"content": f"I am {session}"}, trace=0, span_id=0, at=1, **named), 1
+        )
         assembler.add_log(log("gen_ai.choice", {"message": {"content": "Hello"}}, trace=0, span_id=0, at=2, **named), 2)
     sessions = {session.session_id: session for session in assembler.flush(3)}
     assert said(sessions["a"]) == [("I am a", "Hello")]

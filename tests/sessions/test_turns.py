@@ -1,0 +1,304 @@
+"""Turns from any structure of traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
+from otel_evals.sessions.model import Session, Turn
+from otel_evals.spans.record import EventRecord, LinkRecord, SpanRecord
+from tests.sessions.spans import agent, call, log, model, result, span, text, tool
+
+LIMITS = AssemblerLimits(idle_s=1e6, max_age_s=1e9)
+
+
+def session_of(*records: Any) -> Session:
+    assembler = SessionAssembler(LIMITS)
+    for record in records:
+        if isinstance(record, SpanRecord):
+            assembler.add_span(record, 1)
+        else:
+            assembler.add_log(record, 1)
+    [session] = assembler.flush(2)
+    return session
+
+
+def said(session: Session) -> list[tuple[str | None, str | None]]:
+    return [(turn.user, turn.agent) for turn in session.turns]
+
+
+def tools(turn: Turn) -> list[tuple[Any, ...]]:
+    return [(c.name, c.arguments, c.result, c.error.message if c.error else None) for c in turn.tool_calls]
+
+
+U1, A1, U2, A2 = text("user", "one"), text("assistant", "first"), text("user", "two"), text("assistant", "second")
+
+
+def test_a_root_without_content_takes_it_from_its_models() -> None:
+    session = session_of(
+        agent(None, None, span_id=10, end=9),
+        model([U1], [call("c", "search", q="x")], parent=10, start=1, end=2),
+        tool("search", {"q": "x"}, "found", parent=10, start=3, end=4),
+        model([U1, call("c", "search", q="x"), result("c", "found")], [A1], parent=10, start=5, end=6),
+    )
+    assert said(session) == [("one", "first")]
+    assert tools(session.turns[0]) == [("search", {"q": "x"}, "found", None)]
+    assert session.turns[0].root_span_id == f"{10:016x}"
+
+
+def test_model_calls_in_traces_of_their_own_are_one_turn_until_the_next_question() -> None:
+    history = [U1, call("c", "search", q="x"), result("c", "found")]
+    session = session_of(
+        model([U1], [call("c", "search", q="x")], trace=1, start=1),
+        model(history, [A1], trace=2, start=3),
+        model([*history, A1, U2], [A2], trace=3, start=5),
+    )
+    assert said(session) == [("one", "first"), ("two", "second")]
+    assert tools(session.turns[0]) == [("search", {"q": "x"}, "found", None)]
+    assert tools(session.turns[1]) == []
+
+
+def test_a_whole_conversation_in_one_trace_is_cut_by_its_histories() -> None:
+    session = session_of(
+        span("websocket", {"session.id": "s", "gen_ai.operation.name": "unknown"}, span_id=10, end=50),
+        model([U1], [A1], parent=10, start=1),
+        model([U1, A1, U2], [A2], parent=10, start=5),
+    )
+    assert said(session) == [("one", "first"), ("two", "second")]
+
+
+def test_the_same_question_twice_is_two_turns() -> None:
+    session = session_of(
+        model([U1], [A1], trace=1, start=1),
+        model([U1, A1, U1], [A2], trace=2, start=5),
+    )
+    assert said(session) == [("one", "first"), ("one", "second")]
+
+
+def test_a_turn_whose_spans_were_never_seen_is_restored_from_a_later_history() -> None:
+    session = session_of(model([U1, A1, U2], [A2], start=5))
+    assert said(session) == [("one", "first"), ("two", "second")]
+    assert [turn.trace_id is None for turn in session.turns] == [True, False]
+    assert not session.turns[0].sampled
+
+
+def test_an_answer_that_only_the_next_history_has_is_filled_in() -> None:
+    session = session_of(model([U1], [], trace=1, start=1), model([U1, A1, U2], [A2], trace=2, start=5))
+    assert said(session) == [("one", "first"), ("two", "second")]
+
+
+def test_histories_cut_to_a_window_repeat_nothing() -> None:
+    u3, a3 = text("user", "three"), text("assistant", "third")
+    session = session_of(
+        model([U1], [A1], trace=1, start=1),
+        model([U1, A1, U2], [A2], trace=2, start=3),
+        model([U2, A2, u3], [a3], trace=3, start=5),
+    )
+    assert said(session) == [("one", "first"), ("two", "second"), ("three", "third")]
+
+
+def test_traces_joined_by_links_are_one_turn() -> None:
+    link = (LinkRecord(1, 10),)
+    session = session_of(
+        agent("one", None, span_id=10, trace=1, end=2),
+        model([U1], [A1], trace=2, start=1.5, links=link),
+    )
+    assert said(session) == [("one", "first")]
+
+
+def test_a_lost_root_costs_nothing_that_its_children_tell() -> None:
+    session = session_of(
+        model([U1], [call("c", "search", q="x")], parent=99, start=1, end=2),
+        tool("search", {"q": "x"}, "found", parent=99, start=3, end=4),
+        model([U1, call("c", "search", q="x"), result("c", "found")], [A1], parent=99, start=5, end=6),
+    )
+    assert said(session) == [("one", "first")]
+    assert len(session.turns[0].tool_calls) == 1
+
+
+def test_a_missing_parent_beside_other_wrappers_flags_the_session_incomplete() -> None:
+    whole = session_of(agent("one", "first", span_id=10, end=5), model([U1], [A1], parent=10, start=1))
+    lost = session_of(
+        agent("one", "first", span_id=10, trace=1, end=5),
+        model([U1, A1, U2], [A2], parent=99, trace=2, start=6),
+    )
+    assert (whole.incomplete, lost.incomplete) == (False, True)
+
+
+def test_children_under_a_span_that_was_not_kept_are_not_missing_anything() -> None:
+    session = session_of(agent("one", "first", span_id=10, end=5), model([U1], [A1], parent=77, start=1))
+    assert not session.incomplete
+    assert len(session.turns) == 1
+
+
+def test_a_call_that_two_instrumentations_export_is_one_call() -> None:
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        model([U1], [call("c", "search", q="x")], parent=10, start=1, end=2),
+        tool("search", {"q": "x"}, "found", parent=10, span_id=20, start=3, end=4),
+        span(
+            "search",
+            {"openinference.span.kind": "TOOL", "tool.name": "search", "input.value": '{"q": "x"}', "output.value": "found"},
+            parent=20, start=3.1, end=3.9,
+        ),
+    )  # fmt: skip
+    assert tools(session.turns[0]) == [("search", {"q": "x"}, "found", None)]
+
+
+def test_the_same_call_made_twice_is_two_calls() -> None:
+    first, second = call("c1", "search", q="x"), call("c2", "search", q="x")
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        model([U1, first, result("c1", "Error: busy"), second, result("c2", "found")], [A1], parent=10, start=5),
+        tool("search", {"q": "x"}, None, parent=10, start=1, end=2, status="error", message="busy"),
+        tool("search", {"q": "x"}, "found", parent=10, start=3, end=4),
+    )
+    assert [(c.id, c.error is not None) for c in session.turns[0].tool_calls] == [("c1", True), ("c2", False)]
+
+
+def test_a_handled_tool_error_is_the_tools_and_not_the_turns() -> None:
+    failed = EventRecord("exception", 0, {"exception.type": "TimeoutError", "exception.message": "30 s"})
+    session = session_of(
+        agent("one", "first", span_id=10, end=9, status="error", message="30 s"),
+        tool("search", {"q": "x"}, None, parent=10, start=1, end=2, status="error", events=(failed,)),
+    )
+    [turn] = session.turns
+    assert tools(turn)[0][3] == "30 s"
+    assert turn.error is None
+
+
+def test_the_span_knows_the_reason_that_the_model_was_not_told() -> None:
+    failed = EventRecord("exception", 0, {"exception.type": "StockError", "exception.message": "none left"})
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        model([U1, call("c", "buy"), result("c", "An error occurred. Please try again.")], [A1], parent=10, start=5),
+        tool("buy", {}, None, parent=10, start=1, end=2, status="error", events=(failed,)),
+    )
+    [found] = session.turns[0].tool_calls
+    assert found.error is not None
+    assert (found.error.type, found.error.message) == ("StockError", "none left")
+    assert found.result == "An error occurred. Please try again."
+
+
+def test_sub_agents_are_part_of_the_turn_and_named() -> None:
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        tool("ask_expert", {"q": "x"}, "expert says", parent=10, span_id=20, start=1, end=6),
+        span("invoke_agent expert", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "expert"},
+             parent=20, span_id=30, start=2, end=5),
+        model([text("user", "x")], [text("assistant", "expert says")], parent=30, start=3, end=4),
+    )  # fmt: skip
+    assert said(session) == [("one", "first")]
+    assert session.agents == ("travel", "expert")
+    assert [c.name for c in session.turns[0].tool_calls] == ["ask_expert"]
+
+
+def test_bookkeeping_spans_are_no_turns() -> None:
+    session = session_of(
+        span("create_agent travel", {"gen_ai.operation.name": "create_agent", "gen_ai.conversation.id": "s"}, trace=5),
+        agent("one", "first", start=2, end=5),
+        span("execute_tool (merged)", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)"}),
+    )
+    assert said(session) == [("one", "first")]
+    assert session.turns[0].tool_calls == ()
+
+
+def test_an_answer_spoken_through_a_tool_is_the_answer() -> None:
+    session = session_of(model([U1], [call("c", "final_answer", answer="first")], start=1))
+    assert said(session) == [("one", "first")]
+    assert session.turns[0].tool_calls == ()
+
+
+def test_what_the_agent_says_between_calls_is_interim() -> None:
+    speaking = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "Let me look."}, *call("c", "search")["parts"]],
+    }
+    session = session_of(
+        model([U1], [speaking], parent=10, start=1),
+        model([U1, speaking, result("c", "found")], [A1], parent=10, start=3),
+        agent(None, None, span_id=10, end=9),
+    )
+    assert session.turns[0].interim == ("Let me look.",)
+    assert session.turns[0].agent == "first"
+
+
+def test_a_model_call_exported_twice_counts_its_tokens_once() -> None:
+    first = model([U1], [A1], parent=10, span_id=20, start=1, end=5)
+    inner = span(
+        "ChatCompletion",
+        {"openinference.span.kind": "LLM", "llm.token_count.prompt": 10, "llm.token_count.completion": 5},
+        parent=20, start=2, end=4,
+    )  # fmt: skip
+    session = session_of(agent("one", "first", span_id=10, end=9), first, inner)
+    assert (session.usage.input_tokens, session.usage.output_tokens) == (10, 5)
+
+
+def test_without_content_the_session_is_counted_and_says_why_it_is_not_evaluable() -> None:
+    session = session_of(agent(None, None, span_id=10, end=9), tool("search", {"q": "x"}, "found", parent=10, start=1))
+    assert said(session) == [(None, None)]
+    assert (session.evaluable, session.not_evaluable_reason) == (False, "no_content")
+
+
+def test_wrappers_that_speak_of_objects_are_not_the_person() -> None:
+    junk = {"openinference.span.kind": "CHAIN", "session.id": "s",
+            "input.value": '{"ctx": "<workflows.Context object at 0x7f8f>", "ev": "StartEvent()"}'}  # fmt: skip
+    session = session_of(
+        span("run", junk, span_id=10, end=9),
+        model([U1], [A1], parent=10, start=1),
+    )
+    assert said(session) == [("one", "first")]
+
+
+def test_every_message_labelled_user_is_told_apart_by_who_is_known_to_have_said_it() -> None:
+    everyone = [text("user", t) for t in ("Be kind.", "one", "found", "first", "two")]
+    session = session_of(
+        model([text("user", "one")], [A1], None, trace=1, parent=10, start=2),
+        tool("search", {}, "found", "s", trace=1, parent=10, start=1, end=1.5),
+        agent(None, None, "s", trace=1, span_id=10, end=4),
+        model(everyone[1:], [A2], "s", trace=2, start=5),
+    )
+    assert said(session) == [("one", "first"), ("two", "second")]
+
+
+def test_events_of_several_model_calls_on_one_span_are_several_calls() -> None:
+    root = span("handle", {"session.id": "s", "gen_ai.operation.name": "unknown"}, span_id=10, end=9)
+    asked = [{"id": "c", "function": {"name": "search", "arguments": '{"q": "x"}'}, "type": "function"}]
+    session = session_of(
+        root,
+        log("gen_ai.user.message", {"content": "one"}, trace=1, span_id=10, at=1),
+        log("gen_ai.choice", {"message": {"content": None}, "tool_calls": asked}, trace=1, span_id=10, at=2),
+        log("gen_ai.user.message", {"content": "one"}, trace=1, span_id=10, at=3),
+        log("gen_ai.assistant.message", {"tool_calls": asked}, trace=1, span_id=10, at=4),
+        log("gen_ai.tool.message", {"id": "c", "content": "found"}, trace=1, span_id=10, at=5),
+        log("gen_ai.choice", {"message": {"content": "first"}}, trace=1, span_id=10, at=6),
+    )
+    assert said(session) == [("one", "first")]
+    assert tools(session.turns[0]) == [("search", {"q": "x"}, "found", None)]
+
+
+def test_log_bodies_in_json_text_are_read() -> None:
+    chat = span("chat", {"gen_ai.operation.name": "chat", "session.id": "s"}, span_id=10)
+    session = session_of(
+        chat,
+        log("", '{"role": "user", "content": "one"}', trace=1, span_id=10, at=1, **{"event.name": "gen_ai.user.message"}),
+        log("", '{"message": {"role": "assistant", "content": "first"}, "index": 0}', trace=1, span_id=10, at=2,
+            **{"event.name": "gen_ai.choice"}),
+    )  # fmt: skip
+    assert said(session) == [("one", "first")]
+
+
+def test_the_spans_of_a_ring_of_parents_are_still_read() -> None:
+    session = session_of(
+        agent("one", "first", span_id=10, parent=11, end=5),
+        agent(None, None, span_id=11, parent=10, end=5),
+    )
+    assert ("one", "first") in said(session)
+
+
+def test_a_conversation_that_leaks_into_an_ended_root_is_a_turn_of_its_own() -> None:
+    session = session_of(
+        agent("one", "first", span_id=10, end=5),
+        agent("two", "second", parent=10, start=6, end=8),
+    )
+    assert said(session) == [("one", "first"), ("two", "second")]
