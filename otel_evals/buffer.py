@@ -14,8 +14,8 @@ from typing import Any
 
 __all__ = ["WEIGH_MASK", "SpanBuffer"]
 
-WEIGH_MASK = 15
-"""Spans whose (random) id has these bits at 0 are weighed: one in 16, since weighing costs as much as all the rest."""
+WEIGH_MASK = 31
+"""Spans whose (random) id has these bits at 0 are weighed: one in 32, since weighing costs as much as all the rest."""
 
 _MAX_ROOTS = 65_536
 

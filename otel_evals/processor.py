@@ -7,7 +7,6 @@ raise; all else happens in the runtime's thread.
 from __future__ import annotations
 
 from os import getpid
-from threading import get_ident
 from typing import Any
 from weakref import ref
 
@@ -21,7 +20,7 @@ from opentelemetry.trace import TracerProvider
 from otel_evals.buffer import WEIGH_MASK
 from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
 from otel_evals.pipeline import DecisionCallback, ResultCallback
-from otel_evals.runtime import OWN_THREADS, Runtime, runtime_for
+from otel_evals.runtime import Runtime, runtime_for
 from otel_evals.settings import Settings
 from otel_evals.spans.sdk import attributes_of, size_of, snapshot_log, snapshot_span
 from otel_evals.suppression import is_internal
@@ -98,7 +97,7 @@ class EvaluationSpanProcessor(SpanProcessor):
                 attributes = attributes_of(span)
             if _no_marker_in(attributes):
                 buffer.ignored += 1
-            elif INTERNAL in attributes or get_ident() in OWN_THREADS or is_internal():
+            elif INTERNAL in attributes or is_internal():
                 buffer.internal += 1
             else:
                 items = buffer.items
@@ -148,11 +147,11 @@ class EvaluationLogProcessor(LogRecordProcessor):
             if not is_genai_log(log.event_name, log.attributes or {}):
                 return
             scope = log_record.instrumentation_scope
-            if get_ident() in OWN_THREADS or is_internal() or (scope is not None and scope.name == SCOPE):
+            if is_internal() or (scope is not None and scope.name == SCOPE):
                 return
             snapshot = snapshot_log(log_record)
             buffer.put(snapshot)
-            buffer.weigh(size_of(snapshot))
+            buffer.weigh(size_of({"body": log.body, **(log.attributes or {})}))
         except Exception:  # a hook must never raise into the application
             buffer.dropped_error += 1
 

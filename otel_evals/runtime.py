@@ -15,7 +15,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -32,16 +32,13 @@ from otel_evals.sampling.remote import RemoteRates
 from otel_evals.sampling.sampler import Sampler
 from otel_evals.settings import CONFIG_VARIABLE, Settings, load_settings
 from otel_evals.spans.sdk import END, SPAN, SdkReader, end_marker
-from otel_evals.suppression import internal_work
+from otel_evals.suppression import internal_work, is_internal, mark_context
 from otel_evals.telemetry.emitter import Emitter
 from otel_evals.version import __version__
 
-__all__ = ["OWN_THREADS", "Runtime", "runtime_for"]
+__all__ = ["Runtime", "runtime_for"]
 
 logger = logging.getLogger(__name__)
-
-OWN_THREADS: set[int] = set()
-"""Identifiers of our threads: spans that end on them are refused. Adding and discarding are atomic."""
 
 _SLICE_S = 0.0002
 """Longest uninterrupted work: a thread that keeps the GIL busy multiplies the latency of its neighbours."""
@@ -121,14 +118,14 @@ class Runtime:
     # --- the worker thread ------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        with _own_thread():
-            while not self._stop.wait(self.settings.poll_interval):
-                try:
-                    if self._rates_file is not None:
-                        self._rates_file.poll()
-                    self._step()
-                except Exception as error:  # the worker outlives whatever one span or session does to it
-                    logger.warning("otel-evals: assembling failed (%s)", type(error).__name__)
+        mark_context()
+        while not self._stop.wait(self.settings.poll_interval):
+            try:
+                if self._rates_file is not None:
+                    self._rates_file.poll()
+                self._step()
+            except Exception as error:  # the worker outlives whatever one span or session does to it
+                logger.warning("otel-evals: assembling failed (%s)", type(error).__name__)
 
     def _step(self) -> None:
         with self._step_lock:
@@ -172,7 +169,7 @@ class Runtime:
         Returns:
             False if time ran out.
         """
-        if self._shut_down or threading.get_ident() in OWN_THREADS:
+        if self._shut_down or is_internal():  # our own threads cannot wait for themselves
             return not self._shut_down
         deadline = time.monotonic() + timeout_millis / 1000
         if not self._step_lock.acquire(timeout=max(0.0, timeout_millis / 1000)):
@@ -248,7 +245,6 @@ class Runtime:
         """Begin anew in a forked child; the parent goes on with the sessions it has."""
         if self.buffer.pid == os.getpid() or self._shut_down:
             return
-        OWN_THREADS.clear()
         self.buffer.reset()
         self._start()
 
@@ -331,6 +327,7 @@ class JudgeThread:
         self._stopped = False
         # Callbacks run in the caller's context by default, and with it inside the application's current span.
         self._context = contextvars.Context()
+        self._context.run(mark_context)
 
     def wake(self) -> None:
         """There may be work. Starts the thread when there is."""
@@ -375,17 +372,15 @@ class JudgeThread:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         # Work that clients hand to threads (name resolution) must count as ours too.
-        executor = ThreadPoolExecutor(
-            4, thread_name_prefix="otel-evals-io", initializer=lambda: OWN_THREADS.add(threading.get_ident())
-        )
+        executor = ThreadPoolExecutor(4, thread_name_prefix="otel-evals-io", initializer=mark_context)
         loop.set_default_executor(executor)
         asyncio.set_event_loop(loop)
-        with _own_thread():
-            try:
-                loop.run_forever()
-            finally:
-                executor.shutdown(wait=False, cancel_futures=True)
-                loop.close()
+        mark_context()
+        try:
+            loop.run_forever()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            loop.close()
 
     def _dispatch(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._stopped:
@@ -411,15 +406,6 @@ class JudgeThread:
         with contextlib.suppress(Exception):  # closing a broken client is not worth an error
             await asyncio.wait_for(self._pipeline.close(), 2.0)
         asyncio.get_running_loop().stop()
-
-
-@contextlib.contextmanager
-def _own_thread() -> Iterator[None]:
-    OWN_THREADS.add(threading.get_ident())
-    try:
-        yield
-    finally:
-        OWN_THREADS.discard(threading.get_ident())
 
 
 def _prices(settings: Settings) -> tuple[float | None, float | None]:

@@ -21,7 +21,7 @@ from opentelemetry.context import (
 )
 from opentelemetry.context.context import Context
 
-__all__ = ["internal_work", "is_internal"]
+__all__ = ["internal_work", "is_internal", "mark_context"]
 
 # The plain string is the older key, which several vendors' instrumentors still look at.
 _SUPPRESSED = {
@@ -35,6 +35,11 @@ _internal: ContextVar[bool] = ContextVar("otel_evals_internal", default=False)
 
 is_internal = _internal.get
 """Whether the caller runs inside `internal_work()`. The bound method itself: hooks ask it for every span they keep."""
+
+
+def mark_context() -> None:
+    """Whatever runs in the current context from now on is ours. For the base context of a thread of our own."""
+    _internal.set(True)
 
 
 @contextmanager

@@ -446,21 +446,13 @@ def _message(value: Mapping[str, Any], default: Role) -> Message:
     calls: list[Call] = []
     results: list[Result] = []
     for key in ("content", "contents", "parts", "blocks", "text"):
-        if value.get(key) is not None:
+        if key in value and value[key] is not None:
             before = len(texts)
             _content(value[key], texts, calls, results, 0)
             if before and "\n".join(texts[before:]) == "\n".join(texts[:before]):
                 del texts[before:]  # the same content in two spellings
-    for key in ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall"):
-        raw = value.get(key)
-        if raw and not (key == "function_call" and calls):
-            _calls(decode(raw), calls)
-    extra = value.get("additional_kwargs")
-    if isinstance(extra, dict) and not calls:
-        _calls(decode(extra.get("tool_calls") or extra.get("function_call")), calls)
-    for key in _CALL_KEYS[2:3] + _RESULT_KEYS:
-        if key in value:
-            _content([{key: value[key]}], texts, calls, results, 0)
+    if not _CARRIERS.isdisjoint(value):
+        _carried(value, texts, calls, results)
     if calls:
         calls = [call for call in calls if call.name or call.id]
     text = "\n".join(piece for piece in texts if piece)
@@ -469,6 +461,34 @@ def _message(value: Mapping[str, Any], default: Role) -> Message:
         results.append(Result(call_id, _name(value), text or None, _flagged(value) or failure_of_result(text)))
         text = ""
     return Message(role, text, _unique(calls), tuple(results))
+
+
+_CARRIERS = frozenset(
+    (
+        "tool_calls",
+        "toolCalls",
+        "tool_call",
+        "function_call",
+        "functionCall",
+        "additional_kwargs",
+        "toolUse",
+        *_RESULT_KEYS,
+    )
+)
+
+
+def _carried(value: Mapping[str, Any], texts: list[str], calls: list[Call], results: list[Result]) -> None:
+    """Calls and results that stand beside a message's content."""
+    for key in ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall"):
+        raw = value.get(key)
+        if raw and not (key == "function_call" and calls):
+            _calls(decode(raw), calls)
+    extra = value.get("additional_kwargs")
+    if isinstance(extra, dict) and not calls:
+        _calls(decode(extra.get("tool_calls") or extra.get("function_call")), calls)
+    for key in ("toolUse", *_RESULT_KEYS):
+        if key in value:
+            _content([{key: value[key]}], texts, calls, results, 0)
 
 
 def _tool_id(value: Mapping[str, Any]) -> str | None:
@@ -512,8 +532,13 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
         if isinstance(value, (int, float)):
             texts.append(str(value))
         return
+    if value.get("type") == "text":
+        inner = value.get("text", value.get("content"))
+        if type(inner) is str:
+            _content(inner, texts, calls, results, depth + 1)
+            return
     for wrapper in ("message_content", "message"):
-        if isinstance(value.get(wrapper), dict):
+        if wrapper in value and isinstance(value[wrapper], dict):
             _content(value[wrapper], texts, calls, results, depth + 1)
             return
     kind = str(
@@ -527,14 +552,15 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
     if kind in _CALL_TYPES:
         calls.append(_call(value))
         return
-    for key in _CALL_KEYS:
-        if isinstance(value.get(key), dict):
-            calls.append(_call(value[key]))
-            return
-    for key in _RESULT_KEYS:
-        if isinstance(value.get(key), dict):
-            results.append(_result(value[key]))
-            return
+    if not _PART_CARRIERS.isdisjoint(value):
+        for key in _CALL_KEYS:
+            if isinstance(value.get(key), dict):
+                calls.append(_call(value[key]))
+                return
+        for key in _RESULT_KEYS:
+            if isinstance(value.get(key), dict):
+                results.append(_result(value[key]))
+                return
     if "toolCallId" in value and "toolName" in value:
         if "result" in value or "output" in value:
             results.append(_result(value))
@@ -554,6 +580,7 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
             return
 
 
+_PART_CARRIERS = frozenset((*_CALL_KEYS, *_RESULT_KEYS))
 _STRUCTURED = ("[{", '{"', "[[", '["', "{'", "['")
 _RESPONSE_KEYS = ("output", "choices", "candidates", "generations")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_evals.dialects.facts import Facts, Message
+from otel_evals.dialects.facts import Facts, Message, ToolFacts
 
 __all__ = ["Histories", "Node", "unpack"]
 
@@ -65,19 +65,24 @@ class Histories:
             new += size
         facts.heard, facts.said = heard, said
         facts.inputs = facts.outputs = ()
-        if facts.system is not None:
-            facts.system = self._word(facts.system)
         if facts.tool is not None:
-            before = len(self._texts)
-            if isinstance(facts.tool.result, str):
-                facts.tool.result = self._text(facts.tool.result)
-                new += len(facts.tool.result) if len(self._texts) > before else 0
-            facts.tool.name = self._word(facts.tool.name)
-            facts.tool.arguments = self._arguments(facts.tool.arguments)
-        facts.name, facts.agent, facts.model = self._word(facts.name), self._word(facts.agent), self._word(facts.model)
-        facts.sessions, facts.usage = self._word(facts.sessions), self._word(facts.usage)
-        facts.user_id, facts.conversation_id = self._word(facts.user_id), self._word(facts.conversation_id)
+            new += self._pack_tool(facts.tool)
+        # Names and the like, which every span of a session repeats.
+        word = self._words.setdefault
+        facts.name, facts.model = word(facts.name, facts.name), word(facts.model, facts.model)
+        facts.agent, facts.system = word(facts.agent, facts.agent), word(facts.system, facts.system)
+        facts.sessions, facts.usage = word(facts.sessions, facts.sessions), word(facts.usage, facts.usage)
+        facts.user_id = word(facts.user_id, facts.user_id)
+        facts.conversation_id = word(facts.conversation_id, facts.conversation_id)
         return new
+
+    def _pack_tool(self, tool: ToolFacts) -> int:
+        tool.name, tool.arguments = self._words.setdefault(tool.name, tool.name), self._arguments(tool.arguments)
+        if not isinstance(tool.result, str):
+            return 0
+        before = len(self._texts)
+        tool.result = self._text(tool.result)
+        return len(tool.result) if len(self._texts) > before else 0
 
     def _next(self, at: Node, message: Message) -> tuple[Node, int]:
         """The node of a message after a history, and the bytes it took if it is new."""
@@ -100,9 +105,9 @@ class Histories:
     def _new(self, at: Node, message: Message) -> Node:
         message.text = self._text(message.text)
         for call in message.calls:
-            call.name, call.arguments = self._word(call.name), self._arguments(call.arguments)
+            call.name, call.arguments = self._words.setdefault(call.name, call.name), self._arguments(call.arguments)
         for result in message.results:
-            result.name = self._word(result.name)
+            result.name = self._words.setdefault(result.name, result.name)
             if isinstance(result.content, str):
                 result.content = self._text(result.content)
         return Node(at, message)
@@ -119,10 +124,6 @@ class Histories:
 
     def _text(self, text: str) -> str:
         return self._texts.setdefault(text, text) if len(text) > SHORT else text
-
-    def _word(self, value: Any) -> Any:
-        """Names and the like, which every span of a session repeats."""
-        return self._words.setdefault(value, value) if value else value
 
 
 def unpack(facts: Facts) -> Facts:

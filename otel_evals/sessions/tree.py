@@ -19,7 +19,7 @@ class Tree:
         self._children: dict[int, list[Facts]] = {}
         self.orphans: list[Facts] = []
         """Spans whose parents are missing, and that no wrapper of their trace encloses."""
-        real = [f for f in known.values() if f.kind != "pseudo"]
+        real = sorted((f for f in known.values() if f.kind != "pseudo"), key=lambda f: (f.start_ns, f.span_id))
         for item in real:
             parent_id, hops = item.parent_id, 0
             while parent_id is not None and (over := pseudo.get((item.trace_id, parent_id))) is not None and hops < 50:
@@ -38,8 +38,7 @@ class Tree:
             elif item.parent_id is not None:
                 self.orphans.append(item)
         self._adopt(real)
-        self._break_cycles(real)
-        depth = {id(f): self._depth(f) for f in real}
+        depth = self._depths(real)
         self.ordered = sorted(real, key=lambda f: (f.start_ns, depth[id(f)], -f.end_ns, f.trace_id, f.span_id))
         for item in self.ordered:
             if (above := self._parent.get(id(item))) is not None:
@@ -142,27 +141,26 @@ class Tree:
                 lost.append(orphan)
         self.orphans = lost
 
-    def _depth(self, item: Facts) -> int:
-        depth = 0
-        above = self._parent.get(id(item))
-        while above is not None and depth < 10_000:
-            depth += 1
-            above = self._parent.get(id(above))
-        return depth
-
-    def _break_cycles(self, items: Sequence[Facts]) -> None:
-        """Hostile or corrupt ids may form rings; each ring is cut at one span."""
-        done: set[int] = set()
+    def _depths(self, items: Sequence[Facts]) -> dict[int, int]:
+        """Distance of each span from its root. Hostile or corrupt ids may form rings: each is cut at one span."""
+        depths: dict[int, int] = {}
         for item in items:
-            path: set[int] = set()
+            path: list[int] = []
+            on_path: set[int] = set()
             at: Facts | None = item
-            while at is not None and id(at) not in done:
-                if id(at) in path:
-                    self._parent.pop(id(at), None)
+            while at is not None and id(at) not in depths:
+                key = id(at)
+                if key in on_path:
+                    self._parent.pop(key, None)
                     break
-                path.add(id(at))
-                at = self._parent.get(id(at))
-            done |= path
+                path.append(key)
+                on_path.add(key)
+                at = self._parent.get(key)
+            depth = depths.get(id(at), -1) if at is not None else -1
+            for key in reversed(path):
+                depth += 1
+                depths[key] = depth
+        return depths
 
     def _link_groups(self, items: Sequence[Facts]) -> dict[int, int]:
         """Traces joined by span links count as one."""
@@ -173,8 +171,11 @@ class Tree:
                 trace = group[trace]
             return trace
 
+        linked = [item for item in items if item.links]
+        if not linked:
+            return {}
         present = {item.trace_id for item in items}
-        for item in items:
+        for item in linked:
             for trace_id, _ in item.links:
                 if trace_id in present and trace_id != item.trace_id:
                     first, second = sorted((find(item.trace_id), find(trace_id)))

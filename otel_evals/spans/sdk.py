@@ -19,7 +19,7 @@ SPAN, LOG, END = "span", "log", "end"
 _EMPTY: dict[str, Any] = {}
 _STATUS: tuple[StatusCode, StatusCode, StatusCode] = ("unset", "ok", "error")
 _NESTED_SIZE = 64
-"""Characters that an element of a nested value counts for."""
+"""Characters that an element of a nested value counts for where it is too deep or too long to look at."""
 
 
 def attributes_of(span: Any) -> Any:
@@ -96,15 +96,22 @@ def end_marker(session_id: str) -> tuple[Any, ...]:
     return (END, session_id)
 
 
-def size_of(value: Any, depth: int = 4) -> int:
-    """Rough size of a value in characters; below `depth` levels an element counts 64."""
+def size_of(attributes: Mapping[str, Any]) -> int:
+    """Rough size of attributes, or of a log body, in characters."""
+    total = 0
+    for value in attributes.values():
+        total += len(value) if type(value) is str else _nested_size(value)
+    return total
+
+
+def _nested_size(value: Any, depth: int = 4) -> int:
     if isinstance(value, (str, bytes)):
         return len(value)
-    if isinstance(value, (dict, list, tuple)):
-        if not depth or len(value) > 1000:
-            return _NESTED_SIZE * len(value)
-        return sum(size_of(item, depth - 1) for item in (value.values() if isinstance(value, dict) else value))
-    return 8
+    if not isinstance(value, (dict, list, tuple)):
+        return 8
+    if not depth or len(value) > 1000:
+        return _NESTED_SIZE * len(value)
+    return sum(_nested_size(item, depth - 1) for item in (value.values() if isinstance(value, dict) else value))
 
 
 class SdkReader:

@@ -3,7 +3,7 @@
 The raw evaluations are kept beside, so that whatever a panel shows can be computed a second time. In the first part
 every service exports once: no counter grows between two scrapes, so Prometheus has nothing to extrapolate and its
 figures are exact. The second part goes on in several exports with a new version, another judge and other questions,
-which is what changes over time.
+which is what changes over time. Each version has its own model, as the simulation knows them: the second is worse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -39,9 +39,9 @@ from tests.components.collector import CONFIG_FOLDER, Collector
 from tests.components.prometheus import Prometheus
 from tests.scripted_judge import ScriptedJudge
 
-__all__ = ["Filled", "filled_prometheus"]
+__all__ = ["SERVICES", "SESSIONS", "Filled", "Part", "filled_prometheus"]
 
-SESSIONS, MORE_SESSIONS = 2100, 120
+SESSIONS = 2100
 CHUNK = 150
 AS_FAST_AS_IT_GOES = 1e6
 FLUSH_MS = 120_000
@@ -50,9 +50,22 @@ SERVICES = {"travel-web": ("travel-agent", "bank-assistant"), "shop-api": ("orde
 MODELS = {"1.4.0": "simulated-large", "1.5.0": "simulated-small"}
 """Version of the services to the model of its agents, as the resource names it."""
 LANGUAGE_MODEL_JUDGE = "shop-api"
+SECOND_EVALUATORS = ("failure_rate", "failure_communication")
+"""Fewer than in the first part, so the prompt is another one."""
 RULES = (Rule(name="failed_tools", match=Match(min_failed_tools=1), rate=1.0),)
 """Weights 1 and 4, one for each rule: the recording rules tell weights apart by rule, `weighted_rate` by weight."""
 PRICES = {"input_price": 0.15, "output_price": 0.60}
+
+
+class Part(NamedTuple):
+    """A stretch of the run."""
+
+    sessions: int
+    exports: int
+    """The sessions come in so many portions, each exported when it is judged."""
+
+
+FIRST, SECOND = Part(SESSIONS, exports=1), Part(120, exports=3)
 
 
 @dataclass
@@ -61,6 +74,7 @@ class Filled:
 
     prometheus: Prometheus
     collector: Collector
+    begin: float = field(default_factory=time.time)
     exact_at: float = 0.0
     """Epoch seconds after the first part: queries at this time are free of extrapolation."""
     end: float = 0.0
@@ -71,7 +85,14 @@ class Filled:
 
 
 @contextmanager
-def filled_prometheus(collector_binary: Path, prometheus_binaries: Path, folder: Path) -> Iterator[Filled]:
+def filled_prometheus(
+    collector_binary: Path,
+    prometheus_binaries: Path,
+    folder: Path,
+    *,
+    first: Part = FIRST,
+    second: Part = SECOND,
+) -> Iterator[Filled]:
     """Runs everything; Prometheus and collector are there until the end of the block."""
     with ExitStack() as running:
         collector = Collector(collector_binary, _new(folder, "collector"))
@@ -84,18 +105,24 @@ def filled_prometheus(collector_binary: Path, prometheus_binaries: Path, folder:
         judge = running.enter_context(ScriptedJudge())
         _script(judge)
         filled = Filled(prometheus, collector)
-        plan = plan_sessions(SESSIONS + MORE_SESSIONS, seed=11)
-        _first_part(filled, plan[:SESSIONS], judge)
-        _second_part(filled, plan[SESSIONS:], judge)
+        # Half of the planned sessions are of each model.
+        plan = plan_sessions(3 * max(first.sessions, second.sessions), seed=11)
+        _first_part(filled, _of("1.4.0", plan, first), judge)
+        _second_part(filled, _of("1.5.0", plan, second), judge)
         yield filled
 
 
-def _first_part(filled: Filled, plan: Sequence[PlannedSession], judge: ScriptedJudge) -> None:
+def _of(version: str, plan: Sequence[PlannedSession], part: Part) -> list[list[PlannedSession]]:
+    """The portions of one part."""
+    sessions = [session for session in plan if session.model == MODELS[version]][: part.sessions]
+    size = -(-len(sessions) // part.exports)
+    return [sessions[begin : begin + size] for begin in range(0, len(sessions), size)]
+
+
+def _first_part(filled: Filled, portions: Sequence[Sequence[PlannedSession]], judge: ScriptedJudge) -> None:
     services = [_Service(name, "1.4.0", filled.collector, judge) for name in SERVICES]
+    _serve(services, portions)
     for service in services:
-        service.serve(plan)
-    for service in services:
-        service.export()
         filled.judged[service.name] = list(service.judged)
         filled.decisions[service.name] = list(service.decisions)
     # All of the counters come with one scrape, all of the figures with the round of rules after it.
@@ -108,19 +135,25 @@ def _first_part(filled: Filled, plan: Sequence[PlannedSession], judge: ScriptedJ
         service.shutdown()
 
 
-def _second_part(filled: Filled, plan: Sequence[PlannedSession], judge: ScriptedJudge) -> None:
+def _second_part(filled: Filled, portions: Sequence[Sequence[PlannedSession]], judge: ScriptedJudge) -> None:
     services = [
-        _Service(name, "1.5.0", filled.collector, judge, model="scripted-2", evaluators=("failure_rate",))
+        _Service(name, "1.5.0", filled.collector, judge, model="scripted-2", evaluators=SECOND_EVALUATORS)
         for name in SERVICES
     ]
-    for begin in range(0, len(plan), len(plan) // 3):
-        for service in services:
-            service.serve(plan[begin : begin + len(plan) // 3])
-            service.export()
-        time.sleep(1.0)  # lets Prometheus scrape this state several times: real time is what it measures
+    _serve(services, portions)
     for service in services:
         service.shutdown()
     filled.end = time.time()
+
+
+def _serve(services: Sequence[_Service], portions: Sequence[Sequence[PlannedSession]]) -> None:
+    for portion in portions:
+        for service in services:
+            service.serve(portion)
+        for service in services:
+            service.export()
+        if len(portions) > 1:
+            time.sleep(1.0)  # lets Prometheus scrape this state several times: real time is what it measures
 
 
 class _Service:

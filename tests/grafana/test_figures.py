@@ -65,17 +65,18 @@ def test_weighted_rate_interval_and_n(filled: Filled, ref: str, figure: str) -> 
     assert shown(filled, QUALITY, RATES, ref, labels) == pytest.approx(expected, **EXACT)
 
 
-def test_label_mix(filled: Filled) -> None:
-    weights: Counter[Key] = Counter()
+@pytest.mark.parametrize("evaluator", ["failure_rate", "goal_achievement", "failure_communication"])
+def test_label_mix(filled: Filled, evaluator: str) -> None:
+    weights: Counter[str] = Counter()
     for _, _, evaluation in scored(filled):
-        weights[evaluation.evaluator, str(evaluation.label)] += evaluation.weight
-    totals: Counter[str] = Counter()
-    for (evaluator, _), weight in weights.items():
-        totals[evaluator] += weight
-    expected = {key: weight / totals[key[0]] for key, weight in weights.items()}
+        if evaluation.evaluator == evaluator:
+            weights[str(evaluation.label)] += evaluation.weight
+    expected = {(label,): weight / sum(weights.values()) for label, weight in weights.items()}
 
-    labels = ("gen_ai_evaluation_name", "gen_ai_evaluation_score_label")
-    assert shown(filled, QUALITY, "Label mix", "A", labels) == pytest.approx(expected, **EXACT)
+    labels = ("gen_ai_evaluation_score_label",)
+    found = shown(filled, QUALITY, "$evaluator: label mix", "A", labels, evaluator=evaluator)
+    assert len(expected) > 2
+    assert found == pytest.approx(expected, **EXACT)
 
 
 def test_cost_per_thousand_sessions(filled: Filled) -> None:
@@ -99,14 +100,21 @@ def test_cost_per_thousand_judged_sessions(filled: Filled) -> None:
 
 
 def test_coverage_by_decision(filled: Filled) -> None:
-    expected = {
-        (service, decision): number / len(decided)
-        for service, decided in filled.decisions.items()
-        for decision, number in Counter(decision for _, decision in decided).items()
-    }
+    decided = [decision for decisions in filled.decisions.values() for _, decision in decisions]
+    expected = {(decision,): number / len(decided) for decision, number in Counter(decided).items()}
 
     panel = "Coverage: what became of the sessions"
-    assert shown(filled, QUALITY, panel, "A", ("job", "otel_evals_decision")) == pytest.approx(expected, **EXACT)
+    assert set(expected) == {("judged",), ("sampled_out",), ("unscorable",)}
+    assert shown(filled, QUALITY, panel, "A", ("otel_evals_decision",)) == pytest.approx(expected, **EXACT)
+
+
+def test_share_of_judged_sessions_by_service(filled: Filled) -> None:
+    expected = {
+        (service,): sum(decision == "judged" for _, decision in decided) / len(decided)
+        for service, decided in filled.decisions.items()
+    }
+
+    assert shown(filled, QUALITY, "Share judged", "A", ("job",)) == pytest.approx(expected, **EXACT)
 
 
 def test_share_of_sessions_with_a_signal(filled: Filled) -> None:

@@ -22,7 +22,7 @@ WINDOWS = ("15m", "1h", "6h", "1d")
 ONE_AGENT = {"service": "shop-api", "agent": "bank-assistant"}
 COMPARED = ("service_version", "gen_ai_request_model", "deployment_environment_name")
 NOTHING_HAPPENED = {
-    ("otel-evals-health", "Lost before judging", "B"),  # no session was cut
+    ("otel-evals-health", "Lost before judging", "C"),  # no session was cut
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
@@ -143,7 +144,8 @@ def judge_with(model: Any, clock: FakeClock | None = None, **settings: Any) -> J
     """A judge of the three evaluators that waits on a fake clock."""
     clock = clock or FakeClock()
     chosen = Settings(**{"model": "rules", "judge_timeout": 5.0, **settings})
-    return Judge(model, create_evaluators(EVALUATOR_NAMES), chosen, clock=clock, sleep=clock.sleep)
+    evaluators = create_evaluators(EVALUATOR_NAMES)
+    return Judge(model, evaluators, chosen, clock=clock, sleep=clock.sleep, rng=random.Random(1))
 
 
 def task(judged: Session = FAILED, *names: str, **fields: Any) -> JudgeTask:

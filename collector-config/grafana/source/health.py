@@ -109,8 +109,8 @@ def _rates() -> object:
 def _queue() -> object:
     return panels.curves(
         "Sessions waiting for a judge",
-        "Waiting, and room for waiting (dashed in the legend as capacity). At capacity further sessions are counted "
-        "as queue_full: raise OTEL_EVALS_JUDGE_CONCURRENCY if the provider allows it, else lower the rates.",
+        "Waiting, and the room there is (capacity). When it is full, further sessions are counted as queue_full: raise "
+        "OTEL_EVALS_JUDGE_CONCURRENCY if the provider allows it, else lower the rates.",
         [
             panels.query(f"sum by (job) (otel_evals_queue_size{{{SERVICE}}})", "{{job}} waiting"),
             panels.query(f"sum by (job) (otel_evals_queue_capacity{{{SERVICE}}})", "{{job}} capacity"),
@@ -238,6 +238,7 @@ def _overhead() -> object:
         "Share of one CPU core spent in the hooks: spans per second times the measured time for each (1.5 µs kept, "
         "0.1 µs ignored). An estimate; run `make bench` on your machine for its own figures.",
         [panels.query(f"{KEPT_SPAN_S} * {kept} + ({IGNORED_SPAN_S} * {ignored} or 0 * {kept})", "{{job}}")],
+        decimals=4,
     )
 
 
@@ -259,12 +260,12 @@ def _drops() -> object:
     lost = f'otel_evals_sessions_total{{{SERVICE}, {PICKED}, otel_evals_decision!="judged"}}'
     return panels.curves(
         "Lost before judging",
-        "Dropped spans (raise OTEL_EVALS_BUFFER_SPANS), sessions completed by a cap, and picked sessions that got no "
-        "score. Nothing to be seen is what you want.",
+        "Picked sessions that got no score, dropped spans (raise OTEL_EVALS_BUFFER_SPANS), and sessions completed by a "
+        "cap. Nothing to be seen is what you want.",
         [
+            panels.query(growth(lost, "job, otel_evals_decision"), "{{job}} picked, {{otel_evals_decision}}"),
             panels.query(growth(dropped, "job, error_type"), "{{job}} spans dropped: {{error_type}}"),
             panels.query(growth(evicted, "job, error_type"), "{{job}} sessions cut: {{error_type}}"),
-            panels.query(growth(lost, "job, otel_evals_decision"), "{{job}} picked, {{otel_evals_decision}}"),
         ],
         unit="short",
         no_value="Nothing was lost.",

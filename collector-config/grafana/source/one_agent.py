@@ -33,10 +33,10 @@ WHICH = "{{service_version}}{{gen_ai_request_model}}{{deployment_environment_nam
 def dashboard() -> models.Dashboard:
     made = panels.new_dashboard(UID, "One agent", ABOUT, [SERVICE, AGENT, panels.EVALUATORS, COMPARE, panels.WINDOW])
     made.with_row(builders.Row("$agent of $service"))
-    for panel in (_band(), _labels(), _signals()):
+    for panel in (_band(), _labels(), _signals(), _scores()):
         made.with_panel(panel)
     made.with_row(builders.Row("Compared by $compare"))
-    for panel in (_table(), _rates(), _scored(), _labels_compared(), _scores()):
+    for panel in (_table(), _rates(), _scored(), _labels_compared()):
         made.with_panel(panel)
     made.with_row(builders.Row("Which sessions"))
     made.with_panel(
@@ -62,24 +62,19 @@ def _band() -> object:
             panels.query(failures("lower"), "lower"),
             panels.query(failures("upper"), "upper"),
         ],
-        width=panels.FULL,
         top=1,
     )
-    return panels.dotted(panel).repeat("evaluator").repeat_direction("h").max_per_row(3)
+    return panels.for_each_evaluator(panels.dotted(panel))
 
 
 def _labels() -> object:
-    label = "gen_ai_evaluation_name, gen_ai_evaluation_score_label"
-    return panels.stacked(
-        "Label mix",
+    panel = panels.stacked(
+        "$evaluator: label mix",
         "What kind of outcome, weighted back to all sessions.",
-        [
-            panels.query(
-                share(WEIGHT, WEIGHT, label, "gen_ai_evaluation_name"),
-                "{{gen_ai_evaluation_name}}: {{gen_ai_evaluation_score_label}}",
-            )
-        ],
+        [panels.query(share(WEIGHT, WEIGHT, "gen_ai_evaluation_score_label"), "{{gen_ai_evaluation_score_label}}")],
+        top=1,
     )
+    return panels.for_each_evaluator(panel)
 
 
 def _signals() -> object:
@@ -155,6 +150,7 @@ def _labels_compared() -> object:
             )
         ],
         top=1,
+        width=panels.FULL,
     )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "dotted",
     "events",
     "failed_sessions",
+    "for_each_evaluator",
     "new_dashboard",
     "number",
     "numbers",
@@ -169,6 +170,7 @@ def curves(
     width: int = HALF,
     top: float | None = None,
     threshold: float | None = None,
+    decimals: int | None = None,
     no_value: str | None = None,
 ) -> Any:
     """Lines over time."""
@@ -187,6 +189,8 @@ def curves(
     )
     if top is not None:
         panel.max(top)
+    if decimals is not None:
+        panel.decimals(decimals)
     if no_value is not None:
         panel.no_value(no_value)
     if threshold is not None:
@@ -211,9 +215,22 @@ def dotted(panel: Any) -> Any:
     return panel.override_by_regexp("/(lower|upper)$/", thin).override_by_name("upper", band)
 
 
-def stacked(title: str, about: str, targets: Sequence[Any], *, unit: str = "percentunit", width: int = HALF) -> Any:
+def for_each_evaluator(panel: Any) -> Any:
+    """The panel once for every chosen evaluator, three in a line."""
+    return panel.span(FULL).repeat("evaluator").repeat_direction("h").max_per_row(3)
+
+
+def stacked(
+    title: str,
+    about: str,
+    targets: Sequence[Any],
+    *,
+    unit: str = "percentunit",
+    width: int = HALF,
+    top: float | None = None,
+) -> Any:
     """Parts of a whole over time."""
-    panel = curves(title, about, targets, unit=unit, width=width)
+    panel = curves(title, about, targets, unit=unit, width=width, top=top)
     return panel.fill_opacity(60).stacking(common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
 
 

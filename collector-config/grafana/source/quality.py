@@ -28,7 +28,7 @@ def dashboard() -> models.Dashboard:
     for panel in (_rates(), _completed(), _judged(), _goals(), _communication()):
         made.with_panel(panel)
     made.with_row(builders.Row("Over time"))
-    for panel in (_failures(), _effective_n(), _labels(), _signals(), _coverage(), _scores()):
+    for panel in (_failures(), _labels(), _signals(), _coverage(), _effective_n(), _scores()):
         made.with_panel(panel)
     made.with_row(builders.Row("Which sessions"))
     for panel in (_worst(), _explanations()):
@@ -122,10 +122,9 @@ def _failures() -> object:
             panels.query(failures("lower"), f"{who} lower"),
             panels.query(failures("upper"), f"{who} upper"),
         ],
-        width=panels.FULL,
         top=1,
     )
-    return panels.dotted(panel).repeat("evaluator").repeat_direction("h").max_per_row(3)
+    return panels.for_each_evaluator(panels.dotted(panel))
 
 
 def _effective_n() -> object:
@@ -140,19 +139,15 @@ def _effective_n() -> object:
 
 
 def _labels() -> object:
-    label = "gen_ai_evaluation_name, gen_ai_evaluation_score_label"
     scored = f"{WEIGHT}{{{EVALUATOR}, {SCORED}}}"
-    return panels.stacked(
-        "Label mix",
+    panel = panels.stacked(
+        "$evaluator: label mix",
         "What kind of outcome: share of each label among the scored sessions, weighted back to all. One rate can hide "
         "two causes; fabrications (hallucination) are worse than stalls.",
-        [
-            panels.query(
-                share(scored, scored, label, "gen_ai_evaluation_name"),
-                "{{gen_ai_evaluation_name}}: {{gen_ai_evaluation_score_label}}",
-            )
-        ],
+        [panels.query(share(scored, scored, "gen_ai_evaluation_score_label"), "{{gen_ai_evaluation_score_label}}")],
+        top=1,
     )
+    return panels.for_each_evaluator(panel)
 
 
 def _signals() -> object:
@@ -172,7 +167,8 @@ def _coverage() -> object:
         "Every completed session has exactly one decision. judged and sampled_out are by design. over_budget: raise "
         "the budget or lower the rates. queue_full, expired: the judge is too slow. unscorable: the judge failed. "
         "not_evaluable: the app exports no content.",
-        [panels.query(share(DECIDED, COMPLETED, "job, otel_evals_decision", "job"), "{{job}} {{otel_evals_decision}}")],
+        [panels.query(share(DECIDED, COMPLETED, "otel_evals_decision"), "{{otel_evals_decision}}")],
+        top=1,
     )
 
 
@@ -194,7 +190,6 @@ def _scores() -> object:
         ],
         unit="short",
         top=1,
-        width=panels.FULL,
     )
 
 

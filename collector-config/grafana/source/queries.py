@@ -53,7 +53,7 @@ def hourly(series: str, by: str) -> str:
     return f"sum by ({by}) (rate({series}[$window])) * 3600"
 
 
-def share(part: str, whole: str, by: str, of: str) -> str:
+def share(part: str, whole: str, by: str, of: str = "") -> str:
     """Growth of `part` by the labels `by`, as a share of that of `whole` by the labels `of`, which `by` contains."""
     return f"{growth(part, by)} / on ({of}) group_left () ({growth(whole, of)} > 0)"
 

@@ -55,9 +55,7 @@ class ChatReply:
 class ModelError(Exception):
     """A call failed. The message is safe to log: no key, prompt or raw reply is in it."""
 
-    def __init__(
-        self, error_type: str, *, retryable: bool, retry_after_s: float | None = None, calls: int = 1
-    ) -> None:
+    def __init__(self, error_type: str, *, retryable: bool, retry_after_s: float | None = None, calls: int = 1) -> None:
         super().__init__(error_type)
         self.error_type = error_type
         """Low cardinality: `rate_limited`, `quota`, `auth`, `not_found`, `timeout`, `unavailable`, `refused`,
