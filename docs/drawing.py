@@ -69,8 +69,15 @@ def frame(box: Box, title: str) -> str:
     )
 
 
-def curves(box: Box, lines: Sequence[Curve], unit: str, top: float | None, span: tuple[float, float]) -> str:
-    """Lines, or areas where they have a base, with axes and a legend of the last values."""
+def curves(
+    box: Box,
+    lines: Sequence[Curve],
+    unit: str,
+    top: float | None,
+    span: tuple[float, float],
+    marks: Sequence[tuple[float, float]] = (),
+) -> str:
+    """Lines, or areas where they have a base, with axes and a legend of the last values; marks are exemplars."""
     named = [line for line in lines if not line.thin][:LEGEND_ROWS]
     plot = Box(box.x + 58, box.y + 34, box.width - 72, box.height - 62 - 16 * len(named))
     ends = [v for line in lines for (_, v) in line.points if math.isfinite(v)]
@@ -83,6 +90,9 @@ def curves(box: Box, lines: Sequence[Curve], unit: str, top: float | None, span:
         return f"{x:.1f},{plot.y + plot.height * (1 - min(value, high) / high):.1f}"
 
     parts = [_grid(plot, high, unit, span)]
+    ends_of = {line.name: [at(t, v) for t, v in line.points if math.isfinite(v)] for line in lines}
+    if band := ends_of.get("lower", []) + ends_of.get("upper", [])[::-1]:
+        parts.append(f"<polygon points='{' '.join(band)}' fill='{COLOURS[0]}' fill-opacity='.15'/>")
     colour_of: dict[str, str] = {}
     for line in lines:
         key = line.name.removesuffix(" lower").removesuffix(" upper") if line.thin else line.name
@@ -97,6 +107,9 @@ def curves(box: Box, lines: Sequence[Curve], unit: str, top: float | None, span:
             style = "stroke-width='1' stroke-dasharray='3 4'" if line.thin else "stroke-width='2'"
             path = " ".join(at(t, v) for t, v in points)
             parts.append(f"<polyline points='{path}' fill='none' stroke='{colour}' {style}/>")
+    for t, v in marks:
+        x, y = at(t, v).split(",")
+        parts.append(f"<path d='M{x},{y}m-4,0l4,-4l4,4l-4,4z' fill='none' stroke='#c9d1d9'/>")
     if not ends:
         parts.append(words(plot.x + plot.width / 2, plot.y + plot.height / 2, "nothing", colour=FAINT, anchor="middle"))
     y = plot.y + plot.height + 36

@@ -110,7 +110,16 @@ def content(filled: Filled, panel: Mapping[str, Any], box: Box, values: Mapping[
     lines = [line for target in panel["targets"] for line in over_time(filled, target, values)]
     if "stacking" in defaults["custom"] and defaults["custom"]["stacking"].get("mode") == "normal":
         lines = stacked(lines)
-    return curves(box, lines, unit, defaults.get("max"), (filled.begin, filled.end))
+    marks = [
+        mark for target in panel["targets"] if target.get("exemplar") for mark in exemplars(filled, target, values)
+    ]
+    return curves(box, lines, unit, defaults.get("max"), (filled.begin, filled.end), marks)
+
+
+def exemplars(filled: Filled, target: Mapping[str, Any], values: Mapping[str, str]) -> list[tuple[float, float]]:
+    found = filled.prometheus.exemplars(filled_in(target["expr"], values))
+    marks = {(float(e["timestamp"]), float(e["value"])) for series in found for e in series["exemplars"]}
+    return sorted(mark for mark in marks if filled.begin <= mark[0] <= filled.end)
 
 
 def over_time(filled: Filled, target: Mapping[str, Any], values: Mapping[str, str]) -> list[Curve]:

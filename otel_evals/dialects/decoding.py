@@ -8,10 +8,12 @@ from typing import Any
 
 import orjson
 
-__all__ = ["decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text"]
+__all__ = ["decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text", "serialisable", "valid_text"]
 
 MAX_DEPTH = 3
 """Levels of JSON in JSON that real exporters produce."""
+MAX_NESTING = 100
+"""Levels of a value that are kept: beyond, nobody reads it and serialisers recurse."""
 MAX_REPR = 200_000
 """Characters of Python `repr` that are worth parsing: `literal_eval` is slow."""
 
@@ -155,3 +157,33 @@ def plain_text(value: Any) -> str:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except (orjson.JSONEncodeError, TypeError, ValueError, RecursionError):
         return ""
+
+
+def valid_text(text: str) -> str:
+    """Text that can be written as UTF-8: lone surrogates, which Python strings may hold, become question marks."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def serialisable(value: Any, depth: int = 0) -> Any:
+    """A value as JSON can hold it, for what applications and frameworks put into arguments and results."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if depth > MAX_NESTING:
+        return "…"
+    if isinstance(value, dict):
+        return {valid_text(str(key)): serialisable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [serialisable(item, depth + 1) for item in value]
+    return valid_text(str(value))

@@ -82,7 +82,8 @@ def read_event(name: str, attributes: Mapping[str, Any], body: Any, spoken: Spok
 
 def read_event_list(value: Any, spoken: Spoken) -> None:
     """A list of `{event.name, …}` records inside one attribute."""
-    for item in decode(value) or ():
+    items = decode(value)
+    for item in items if isinstance(items, (list, tuple)) else ():
         if isinstance(item, dict):
             name = item.get("event.name") or item.get("event_name") or item.get("name") or ""
             read_event(str(name), {}, item, spoken)

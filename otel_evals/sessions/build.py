@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from otel_evals.dialects.decoding import serialisable, valid_text
 from otel_evals.dialects.facts import Facts
 from otel_evals.sessions.model import CompletionReason, Session, Turn, Usage
 from otel_evals.sessions.tree import Tree
@@ -38,8 +39,8 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
     reason = _not_evaluable(turns)
     truncated = head.truncated or len(turns) > head.max_turns
     return Session(
-        session_id=head.session_id,
-        session_key=head.session_key,
+        session_id=valid_text(head.session_id),
+        session_key=valid_text(head.session_key),
         derived=head.derived,
         conversation_id=_first(f.conversation_id for f in ordered),
         generation=head.generation,
@@ -55,10 +56,10 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         service_version=_text(head.resource, "service.version"),
         environment=_text(head.resource, "deployment.environment.name")
         or _text(head.resource, "deployment.environment"),
-        agents=tuple(dict.fromkeys(f.agent for f in ordered if f.agent)),
-        models=tuple(dict.fromkeys(f.model for f in ordered if f.model and f.kind == "model")),
+        agents=tuple(dict.fromkeys(valid_text(f.agent) for f in ordered if f.agent)),
+        models=tuple(dict.fromkeys(valid_text(f.model) for f in ordered if f.model and f.kind == "model")),
         user_id=_first(f.user_id for f in ordered),
-        tags=tuple(dict.fromkeys(tag for f in ordered for tag in f.tags)),
+        tags=tuple(dict.fromkeys(valid_text(tag) for f in ordered for tag in f.tags)),
         usage=_usage(tree),
         start_ns=min((f.start_ns for f in facts), default=0),
         end_ns=max((f.end_ns for f in facts), default=0),
@@ -108,14 +109,15 @@ def _kept(ordered: Iterable[Facts]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for item in ordered:
         for key, value in (item.kept or {}).items():
-            kept.setdefault(key, value)
+            kept.setdefault(key, serialisable(value))
     return kept
 
 
 def _first(values: Iterable[str | None]) -> str | None:
-    return next((value for value in values if value), None)
+    found = next((value for value in values if value), None)
+    return valid_text(found) if found else None
 
 
 def _text(attributes: Mapping[str, Any], key: str) -> str | None:
     value = attributes.get(key)
-    return value if isinstance(value, str) and value else None
+    return valid_text(value) if isinstance(value, str) and value else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, plain_text
+from otel_evals.dialects.decoding import decode, plain_text, serialisable, valid_text
 from otel_evals.dialects.facts import Call, Facts, Result
 from otel_evals.dialects.failures import merge_failures
 from otel_evals.sessions.model import ToolCall, ToolFailure
 from otel_evals.sessions.portions import ANSWER_TOOLS, Portion
 
-__all__ = ["CallBook"]
+__all__ = ["CallBook", "valid_failure"]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,11 +27,11 @@ class _Entry:
     def build(self) -> ToolCall:
         span = self.span
         return ToolCall(
-            id=self.id,
-            name=self.name,
-            arguments=self.arguments,
-            result=self.result,
-            error=self.failure,
+            id=valid_text(self.id) if self.id else self.id,
+            name=valid_text(self.name) if self.name else self.name,
+            arguments=serialisable(self.arguments),
+            result=serialisable(self.result),
+            error=valid_failure(self.failure),
             start_ns=span.start_ns if span else None,
             end_ns=span.end_ns if span else None,
             span_id=f"{span.span_id:016x}" if span else None,
@@ -179,6 +179,13 @@ class CallBook:
             if not _worth(entry.arguments) or not _worth(tool.arguments) or not isinstance(tool.arguments, dict):
                 return entry
         return None
+
+
+def valid_failure(failure: ToolFailure | None) -> ToolFailure | None:
+    """A failure whose texts can be written as UTF-8."""
+    if failure is None or ((failure.message or "").isascii() and (failure.type or "").isascii()):
+        return failure
+    return ToolFailure(type=valid_text(failure.type or "") or None, message=valid_text(failure.message or "") or None)
 
 
 def _worth(value: Any) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from otel_evals.dialects.decoding import fold, plain_text
+from otel_evals.dialects.decoding import fold, plain_text, valid_text
 from otel_evals.dialects.facts import Facts, Message
-from otel_evals.sessions.calls import CallBook
+from otel_evals.sessions.calls import CallBook, valid_failure
 from otel_evals.sessions.model import ToolFailure, Turn
 from otel_evals.sessions.portions import Portion, answer_of, correct_roles, cut, is_person
 from otel_evals.sessions.tree import Tree
@@ -55,16 +55,16 @@ def to_turn(draft: Draft) -> Turn:
     spans = draft.spans
     anchor = draft.anchor
     return Turn(
-        user=draft.user,
-        agent=draft.agent,
-        interim=tuple(draft.interim),
+        user=valid_text(draft.user) if draft.user else draft.user,
+        agent=valid_text(draft.agent) if draft.agent else draft.agent,
+        interim=tuple([valid_text(text) for text in draft.interim]),
         tool_calls=draft.book.build(),
         start_ns=min((s.start_ns for s in spans), default=0),
         end_ns=max((s.end_ns for s in spans), default=0),
         trace_id=f"{anchor.trace_id:032x}" if anchor else None,
         root_span_id=f"{anchor.span_id:016x}" if anchor else None,
         sampled=anchor.sampled if anchor else False,
-        error=draft.error,
+        error=valid_failure(draft.error),
         sources=tuple([line for facts in spans for line in _sources(facts)]),
     )
 

@@ -228,6 +228,7 @@ def _script(judge: ScriptedJudge) -> None:
     judge.label("failure_rate.label", lambda body: _drawn(body, _TURNS) if _failed(body) else "not_applicable")
     judge.label("goal_achievement.label", lambda body: _drawn(body, _GOALS) if _failed(body) else "fully")
     judge.label("failure_communication.failures", lambda body: [_told(body)] if _failed(body) else [])
+    judge.answer(reasoning=lambda body: "Told the user that it had failed, and how." if _failed(body) else "All done.")
     judge.fault("server_error", times=None, probability=0.02, seed=5)
     judge.fault("prose", times=None, probability=0.02, seed=6)
     judge.fault("refusal", times=None, probability=0.03, seed=7)

@@ -14,7 +14,12 @@ from tests.grafana.asking import ask_instant
 from tests.grafana.dashboards import filled_in, query_of
 from tests.grafana.filled import SESSIONS, Filled
 
-pytestmark = [pytest.mark.components, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.components,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("filled"),
+]
 
 QUALITY, HEALTH, AGENT = "otel-evals-quality", "otel-evals-health", "otel-evals-agent"
 RATES = "Failure rates in the last window"

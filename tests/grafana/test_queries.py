@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 
 from tests.grafana.asking import ask_instant, ask_label_values, ask_range
-from tests.grafana.dashboards import Query, filled_in, queries
+from tests.grafana.dashboards import Query, filled_in, queries, query_of
 from tests.grafana.filled import Filled
 
-pytestmark = [pytest.mark.components, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.components,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("filled"),  # with --dist loadgroup one worker fills, not each
+]
 
 QUERIES = list(queries())
 PROMETHEUS = [query for query in QUERIES if query.store == "prometheus"]
@@ -57,7 +62,7 @@ def answered(filled: Filled, query: Query, text: str) -> list[float]:
 
 
 def test_queries_of_curves_give_as_many_series_as_there_are_things_to_compare(filled: Filled) -> None:
-    [rate] = [q for q in PROMETHEUS if q.owner.startswith("$evaluator") and q.ref == "A" and "quality" in q.dashboard]
+    rate = query_of("otel-evals-quality", "$evaluator: failure rate with its 95 % band", "A")
     everything = ask_instant(filled.prometheus, filled_in(rate.text, {"window": "1h"}), filled.exact_at)
     chosen = {"window": "1h", "service": "shop-api", "evaluator": "failure_rate"}
     some = ask_instant(filled.prometheus, filled_in(rate.text, chosen), filled.exact_at)
@@ -66,7 +71,7 @@ def test_queries_of_curves_give_as_many_series_as_there_are_things_to_compare(fi
 
 
 def test_a_version_stands_beside_the_one_before(filled: Filled) -> None:
-    [query] = [q for q in PROMETHEUS if q.owner == "Side by side, last window" and q.ref == "A"]
+    query = query_of("otel-evals-agent", "Side by side, last window", "A")
     for label, values in (
         ("service_version", {"1.4.0", "1.5.0"}),
         ("gen_ai_request_model", {"simulated-large", "simulated-small"}),
@@ -78,7 +83,7 @@ def test_a_version_stands_beside_the_one_before(filled: Filled) -> None:
 
 @pytest.mark.parametrize(("name", "label"), [("model", "scripted-2"), ("prompt", None)])
 def test_another_judge_model_or_prompt_is_marked_when_it_comes(filled: Filled, name: str, label: str | None) -> None:
-    [query] = [q for q in PROMETHEUS if q.owner == f"Judge {name} changed" and q.dashboard == "otel-evals-quality"]
+    query = query_of("otel-evals-quality", f"Judge {name} changed", "annotation")
     text = filled_in(query.text, {"service": "shop-api"})
     before = ask_instant(filled.prometheus, text, filled.exact_at)
     after = ask_instant(filled.prometheus, text, filled.end)
@@ -119,7 +124,7 @@ def test_the_query_finds_failed_sessions_among_the_events_that_were_sent(filled:
 
 
 def test_the_columns_of_the_table_are_attributes_of_the_events(filled: Filled) -> None:
-    [attributes] = [set().union(*events(filled))]
+    attributes = set().union(*events(filled))
     shown = {
         "otel_evals_session_id",
         "gen_ai_evaluation_name",

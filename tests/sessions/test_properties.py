@@ -137,8 +137,9 @@ hostile = st.builds(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(hostile, max_size=8))
-def test_hostile_spans_never_raise(given: list[SpanRecord]) -> None:
-    sessions, _ = assemble(given)
+def test_hostile_spans_neither_raise_nor_poison_nor_break_serialisation(given: list[SpanRecord]) -> None:
+    sessions, assembler = assemble(given)
+    assert assembler.poisoned == 0
     for session in sessions:
         assert Session.model_validate_json(session.model_dump_json()).session_id == session.session_id
 
