@@ -22,6 +22,7 @@ class App:
 
     def __init__(self, **settings: Any) -> None:
         model = settings.pop("judge_model", None)
+        redactor = settings.pop("redactor", None)
         self.results: list[JudgedSession] = []
         self.spans = InMemorySpanExporter()
         self.tracer_provider = TracerProvider()
@@ -39,6 +40,7 @@ class App:
             self.meter_provider,
             self.settings,
             model=model,
+            redactor=redactor,
             on_result=self.results.append,
         )
 
