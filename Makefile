@@ -26,7 +26,7 @@ demo: install ## score simulated agent sessions, live (ARGS="--otlp URL" sends t
 	$(BIN)/otel-evals demo $(ARGS)
 
 test: install components ## run all tests (ARGS="-k name" for some of them)
-	$(BIN)/pytest -n 2 -rs $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup -rs $(ARGS)
 
 components: ## find or build the collector and Prometheus that the tests start
 	@for get in collector-config/get-collector.sh tests/components/get-prometheus.sh; do \

@@ -58,13 +58,13 @@ message or log record holds it:
 """
 
 FURTHER = """
-## Frameworks that were never looked at
+## Frameworks beyond the corpus
 
-Captures made after the dialects were written (`tests/captures/further.tar.xz`): in LangSmith's OpenTelemetry export,
-Microsoft Agent Framework, AutoGen, Agno and Haystack with OpenInference, and LangChain with Splunk's instrumentation
-the whole conversation is recovered with the failed tool and its reason; in DSPy (no tool) the conversation; in Agno
-with OpenLLMetry each turn, because no session id is exported; in Semantic Kernel the answers and the failed tool, while
-the person's words are in its log records.
+Captures made after the dialects were written (`tests/captures/further.tar.xz`, its README says what they led to). The
+whole conversation, with the failed tool and its reason, is recovered from LangSmith's OpenTelemetry export, Langfuse's
+LangChain callback, Microsoft Agent Framework, Semantic Kernel (with its log records), Mastra, AutoGen, Agno and
+Haystack with OpenInference, and LangChain with Splunk's instrumentation; in DSPy (no tool) the conversation; in Agno and CrewAI
+with OpenLLMetry each turn, because no session id is exported.
 """
 
 DETAILS = """

@@ -76,6 +76,7 @@ def curves(
     top: float | None,
     span: tuple[float, float],
     marks: Sequence[tuple[float, float]] = (),
+    decimals: int | None = None,
 ) -> str:
     """Lines, or areas where they have a base, with axes and a legend of the last values; marks are exemplars."""
     named = [line for line in lines if not line.thin][:LEGEND_ROWS]
@@ -89,7 +90,7 @@ def curves(
         x = plot.x + plot.width * (time - begin) / max(end - begin, 1e-9)
         return f"{x:.1f},{plot.y + plot.height * (1 - min(value, high) / high):.1f}"
 
-    parts = [_grid(plot, high, unit, span)]
+    parts = [_grid(plot, high, unit, span, decimals)]
     ends_of = {line.name: [at(t, v) for t, v in line.points if math.isfinite(v)] for line in lines}
     if band := ends_of.get("lower", []) + ends_of.get("upper", [])[::-1]:
         parts.append(f"<polygon points='{' '.join(band)}' fill='{COLOURS[0]}' fill-opacity='.15'/>")
@@ -117,12 +118,12 @@ def curves(
         parts.append(f"<rect x='{box.x + 12}' y='{y - 4}' width='12' height='3' fill='{colour_of[line.name]}'/>")
         parts.append(words(box.x + 30, y, line.name[: int(box.width / 7.5)], size=11, colour=FAINT))
         last = next((v for _, v in reversed(line.points) if math.isfinite(v)), math.nan)
-        parts.append(words(box.x + box.width - 12, y, shown(last, unit), size=11, anchor="end"))
+        parts.append(words(box.x + box.width - 12, y, shown(last, unit, decimals), size=11, anchor="end"))
         y += 16
     return "".join(parts)
 
 
-def _grid(plot: Box, high: float, unit: str, span: tuple[float, float]) -> str:
+def _grid(plot: Box, high: float, unit: str, span: tuple[float, float], decimals: int | None) -> str:
     parts = []
     for step in range(5):
         y = plot.y + plot.height * (1 - step / 4)
@@ -131,7 +132,7 @@ def _grid(plot: Box, high: float, unit: str, span: tuple[float, float]) -> str:
             words(
                 plot.x - 6,
                 y + 4,
-                shown(high * step / 4, unit, 0 if high >= 4 else None),
+                shown(high * step / 4, unit, 0 if high >= 4 else decimals),
                 size=10,
                 colour=FAINT,
                 anchor="end",

@@ -20,8 +20,8 @@ from tests.components.collector import find_collector
 from tests.components.prometheus import find_prometheus
 from tests.grafana.asking import ask_instant, ask_range
 from tests.grafana.dashboards import dashboards, filled_in
+from tests.grafana.events import evaluation_events
 from tests.grafana.filled import Filled, Part, filled_prometheus
-from tests.grafana.test_queries import events
 
 IMAGES = Path(__file__).parent / "images"
 COLUMN, ROW, GAP, MARGIN, HEAD = 54, 34, 6, 16, 66
@@ -113,7 +113,7 @@ def content(filled: Filled, panel: Mapping[str, Any], box: Box, values: Mapping[
     marks = [
         mark for target in panel["targets"] if target.get("exemplar") for mark in exemplars(filled, target, values)
     ]
-    return curves(box, lines, unit, defaults.get("max"), (filled.begin, filled.end), marks)
+    return curves(box, lines, unit, defaults.get("max"), (filled.begin, filled.end), marks, decimals)
 
 
 def exemplars(filled: Filled, target: Mapping[str, Any], values: Mapping[str, str]) -> list[tuple[float, float]]:
@@ -181,7 +181,7 @@ def sessions(filled: Filled, panel: Mapping[str, Any], box: Box, values: Mapping
     wanted = {"service_name": values.get("service", ".*"), "gen_ai_agent_name": values.get("agent", ".*")}
     failed = [
         event
-        for event in events(filled)
+        for event in evaluation_events(filled.collector)
         if event.get("otel_evals_passed") == "false"
         and all(re.fullmatch(value, event.get(name, "")) for name, value in wanted.items())
     ]

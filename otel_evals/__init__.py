@@ -13,6 +13,7 @@ from otel_evals.version import __version__
 if TYPE_CHECKING:
     from otel_evals.evaluation import Evaluation, Evidence, JudgedSession, Judgement
     from otel_evals.handle import EvaluationHandle, attach
+    from otel_evals.judging.redact import Redactor
     from otel_evals.processor import EvaluationLogProcessor, EvaluationSpanProcessor
     from otel_evals.sessions.model import Session, ToolCall, ToolFailure, Turn
     from otel_evals.settings import Settings, SettingsError
@@ -27,6 +28,7 @@ _HOMES = {
     "Evidence": "otel_evals.evaluation",
     "JudgedSession": "otel_evals.evaluation",
     "Judgement": "otel_evals.evaluation",
+    "Redactor": "otel_evals.judging.redact",
     "Session": "otel_evals.sessions.model",
     "ToolCall": "otel_evals.sessions.model",
     "ToolFailure": "otel_evals.sessions.model",
@@ -43,6 +45,7 @@ __all__ = [
     "Evidence",
     "JudgedSession",
     "Judgement",
+    "Redactor",
     "Session",
     "Settings",
     "SettingsError",

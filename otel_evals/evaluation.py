@@ -70,6 +70,10 @@ class Evaluation(_Frozen):
     probability: float = 1.0
     """Inclusion probability in (0, 1] of this session for this evaluator."""
 
+    def without_words(self) -> Evaluation:
+        """Only what can be counted: no explanation, quotes or details, which all may repeat the conversation."""
+        return self.model_copy(update={"explanation": None, "evidence": (), "details": {}})
+
     @property
     def weight(self) -> float:
         """Sampling weight 1/probability (Horvitz-Thompson)."""
@@ -87,6 +91,13 @@ class JudgeTask(_Frozen):
     signals: tuple[str, ...] = ()
     """Names of the deterministic signals found on the session."""
     enqueued_ns: int = 0
+    """When the session was first put into the queue, epoch nanoseconds; its deadline counts from here."""
+    not_before_ns: int = 0
+    """The provider asked for a pause until then, epoch nanoseconds."""
+    calls: int = 0
+    """Judge calls made for it so far, in vain."""
+    errors: tuple[str, ...] = ()
+    """`error.type` of each of them."""
 
 
 class Judgement(_Frozen):

@@ -9,7 +9,7 @@ from opentelemetry._logs import LoggerProvider, get_logger_provider
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from otel_evals.pipeline import DecisionCallback, ResultCallback
+from otel_evals.pipeline import DecisionCallback, RedactorLike, ResultCallback
 from otel_evals.processor import EvaluationLogProcessor, EvaluationSpanProcessor
 from otel_evals.runtime import Runtime
 from otel_evals.settings import Settings, SettingsError
@@ -88,6 +88,7 @@ def attach(
     settings: Settings | None = None,
     *,
     model: object | None = None,
+    redactor: RedactorLike | None = None,
     on_result: ResultCallback | None = None,
     on_decision: DecisionCallback | None = None,
 ) -> EvaluationHandle:
@@ -100,6 +101,8 @@ def attach(
         settings: Default: `Settings()`, that is environment and file.
         model: A judge model object instead of the one that the settings name: a `JudgeModel`, or any object with
             `async chat_complete(messages, temperature)` and `get_model_name()`.
+        redactor: Every text goes through this callable before the judge sees it, after the patterns of the settings;
+            or a `Redactor` instead of those. What it raises leaves the session unjudged.
         on_result: Called with each `JudgedSession`, on the judge thread.
         on_decision: Called with each completed session, its decision and sampling rule.
 
@@ -120,10 +123,13 @@ def attach(
             logger_provider=logger_provider,
             meter_provider=meter_provider,
             model=model,
+            redactor=redactor,
             on_result=on_result,
             on_decision=on_decision,
         )
         provider.add_span_processor(processor)
+    else:
+        processor.runtime.warn_of_change(settings, redactor)
     _tap_logs(logger_provider or get_logger_provider(), processor.runtime)
     return EvaluationHandle(processor.runtime)
 

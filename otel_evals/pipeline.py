@@ -10,12 +10,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from otel_evals.evaluation import Decision, JudgedSession, JudgeTask
 from otel_evals.evaluators.registry import create_evaluators
+from otel_evals.judging.calls import Postponed
 from otel_evals.judging.models.protocol import JudgeModel
 from otel_evals.judging.plan import Judge
+from otel_evals.judging.redact import Redactor
 from otel_evals.judging.select import create_model
 from otel_evals.ledger import Ledger
 from otel_evals.queues.memory import MemoryQueue
@@ -28,12 +30,14 @@ from otel_evals.signals import detect
 from otel_evals.spans.record import LogRecord_, SpanRecord
 from otel_evals.telemetry.emitter import Emitter
 
-__all__ = ["DecisionCallback", "Pipeline", "ResultCallback", "assembler_limits"]
+__all__ = ["DecisionCallback", "Pipeline", "RedactorLike", "ResultCallback", "assembler_limits"]
 
 logger = logging.getLogger(__name__)
 
 ResultCallback = Callable[[JudgedSession], None]
 DecisionCallback = Callable[[Session, Decision, str], None]
+RedactorLike: TypeAlias = "Redactor | Callable[[str], str]"
+"""What is taken out of sessions, or a callable that every text goes through after the configured patterns."""
 
 UNMATCHED_RULE = "none"
 """Rule shown for sessions that were decided before sampling was asked."""
@@ -61,9 +65,12 @@ def assembler_limits(settings: Settings, sampler: Sampler) -> AssemblerLimits:
     )
 
 
-def _create_judge(settings: Settings, model: JudgeModel | object | None) -> Judge:
+def _create_judge(
+    settings: Settings, model: JudgeModel | object | None, redactor: RedactorLike | None, clock: Clock
+) -> Judge:
     try:
-        return Judge(create_model(settings, model), create_evaluators(settings.evaluators, settings), settings)
+        evaluators = create_evaluators(settings.evaluators, settings)
+        return Judge(create_model(settings, model), evaluators, settings, redactor=redactor, now_ns=clock)
     except SettingsError:
         raise
     except ValueError as error:  # an unknown evaluator or model: settings that only their rooms can check
@@ -84,6 +91,7 @@ class Pipeline:
         emitter: Emitter | None = None,
         sampler: Sampler | None = None,
         model: JudgeModel | object | None = None,
+        redactor: RedactorLike | None = None,
         queue: SessionQueue | None = None,
         clock: Clock = time.time_ns,
         on_result: ResultCallback | None = None,
@@ -92,7 +100,7 @@ class Pipeline:
         """A pipeline.
 
         Raises:
-            SettingsError: an evaluator or a judge model is unknown.
+            SettingsError: an evaluator or a judge model is unknown, or the redactor is none.
         """
         self.settings = settings
         self.sampler = sampler or Sampler(settings)
@@ -103,7 +111,7 @@ class Pipeline:
         self._clock = clock
         self._on_result = on_result
         self._on_decision = on_decision
-        self._judge = _create_judge(settings, model)
+        self._judge = _create_judge(settings, model, redactor, clock)
         self.judging = 0
         """Sessions with a judge right now."""
         self.tokens = 0
@@ -162,34 +170,50 @@ class Pipeline:
     # --- the judging side -------------------------------------------------------------------------------------
 
     async def judge_next(self) -> bool:
-        """Judge the oldest waiting session and emit its scores. False when none waits."""
-        task = self.queue.take()
+        """Judge the oldest waiting session and emit its scores. False when none waits that may be judged now."""
+        task = self.queue.take(self._clock())
         if task is None:
             return False
         self.judging += 1
-        decision: Decision = "expired"
+        decision: Decision | None = "expired"
         try:
             if self._expired(task):
                 self.sampler.release(task.session)
             else:
                 decision = await self._judge_task(task)
+        except Postponed as pause:
+            decision = None
+            self.queue.put_back(self._later(task, pause))
         except Exception as error:  # one poisonous session must not stop the judging of the others
             decision = "unscorable"
             logger.warning("otel-evals: a session could not be judged (%s)", type(error).__name__)
         finally:
             # Also when cancelled at shutdown: the session was accepted, so it is accounted for.
             self.judging -= 1
-            self._record(task.session, decision, task.rule)
+            if decision is not None:
+                self._record(task.session, decision, task.rule)
         return True
 
+    def _later(self, task: JudgeTask, pause: Postponed) -> JudgeTask:
+        """The same task after a pause that the provider asked for, with what it has cost so far."""
+        not_before_ns = self._clock() + int(pause.wait_s * 1e9)
+        return task.model_copy(update={"not_before_ns": not_before_ns, "calls": pause.calls, "errors": pause.errors})
+
+    def wait_s(self) -> float | None:
+        """Seconds until a waiting session may be judged, 0.0 for at once; None when none waits."""
+        next_ns = self.queue.next_ns()
+        return None if next_ns is None else max(0.0, (next_ns - self._clock()) / 1e9)
+
     async def judge_all(self) -> None:
-        """Judge all that wait now, at the configured concurrency."""
+        """Judge all that wait, at the configured concurrency, also those that have to wait for a provider first."""
 
         async def worker() -> None:
             while await self.judge_next():
                 pass
 
-        await asyncio.gather(*(worker() for _ in range(self.settings.judge_concurrency)))
+        while (wait_s := self.wait_s()) is not None:
+            await asyncio.sleep(wait_s)
+            await asyncio.gather(*(worker() for _ in range(self.settings.judge_concurrency)))
 
     def expire_all(self) -> None:
         """Account for all that wait as expired: there is no time left to judge them."""
@@ -206,7 +230,9 @@ class Pipeline:
     async def _judge_task(self, task: JudgeTask) -> Decision:
         started = time.time_ns()
         try:
-            result = await self._judge.judge(task)
+            result = await self._judge.judge(task, postponable=True)
+        except Postponed:
+            raise
         except BaseException:  # also when cancelled: its place in the budget is given back
             self.sampler.release(task.session)
             raise
@@ -238,12 +264,13 @@ class Pipeline:
             self._emitter.completed(session, signals)
 
     def _record(self, session: Session, decision: Decision, rule: str) -> None:
-        self.ledger.decide(decision)
         emitter, on_decision = self._emitter, self._on_decision
         if emitter is not None:
             self._isolated("count", lambda: emitter.decided(session, decision, rule))
         if on_decision is not None:
             self._isolated("hand over", lambda: on_decision(session, decision, rule))
+        # Last, because a flush waits for the ledger: by then all is counted and handed over.
+        self.ledger.decide(decision)
 
     @staticmethod
     def _isolated(what: str, action: Callable[[], None]) -> None:

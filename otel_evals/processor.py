@@ -19,7 +19,7 @@ from opentelemetry.trace import TracerProvider
 
 from otel_evals.buffer import WEIGH_MASK
 from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
-from otel_evals.pipeline import DecisionCallback, ResultCallback
+from otel_evals.pipeline import DecisionCallback, RedactorLike, ResultCallback
 from otel_evals.runtime import Runtime, runtime_for
 from otel_evals.settings import Settings
 from otel_evals.spans.sdk import attributes_of, size_of, snapshot_log, snapshot_span
@@ -47,6 +47,8 @@ class EvaluationSpanProcessor(SpanProcessor):
         logger_provider: Where the evaluation events go. Default: the global one.
         meter_provider: Where the metrics go. Default: the global one.
         model: A judge model object instead of the one that the settings name.
+        redactor: Every text goes through this callable before the judge sees it, after the patterns of the settings;
+            or a `Redactor` instead of those. What it raises leaves the session unjudged.
         on_result: Called with each `JudgedSession`, on the judge thread.
         on_decision: Called with each completed session, its decision and sampling rule.
 
@@ -62,6 +64,7 @@ class EvaluationSpanProcessor(SpanProcessor):
         logger_provider: LoggerProvider | None = None,
         meter_provider: MeterProvider | None = None,
         model: object | None = None,
+        redactor: RedactorLike | None = None,
         on_result: ResultCallback | None = None,
         on_decision: DecisionCallback | None = None,
         runtime: Runtime | None = None,
@@ -72,6 +75,7 @@ class EvaluationSpanProcessor(SpanProcessor):
             logger_provider=logger_provider,
             meter_provider=meter_provider,
             model=model,
+            redactor=redactor,
             on_result=on_result,
             on_decision=on_decision,
         )

@@ -25,7 +25,7 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from otel_evals.buffer import SpanBuffer
-from otel_evals.pipeline import DecisionCallback, Pipeline, ResultCallback
+from otel_evals.pipeline import DecisionCallback, Pipeline, RedactorLike, ResultCallback
 from otel_evals.sampling.budget import budget_of
 from otel_evals.sampling.file import RatesFile
 from otel_evals.sampling.remote import RemoteRates
@@ -55,6 +55,7 @@ class Runtime:
         emitter: Emitter,
         service: str = "",
         model: object | None = None,
+        redactor: RedactorLike | None = None,
         on_result: ResultCallback | None = None,
         on_decision: DecisionCallback | None = None,
     ) -> None:
@@ -65,6 +66,7 @@ class Runtime:
             emitter: Where results go.
             service: `service.name`, by which remote sampling knows this process.
             model: A judge model object instead of the one that the settings name.
+            redactor: What is taken out before the judge, see `Judge`.
             on_result: Called with each `JudgedSession`, on the judge thread.
             on_decision: Called with each completed session, its decision and sampling rule.
 
@@ -78,6 +80,7 @@ class Runtime:
         self._service = service
         self._emitter = emitter
         self._model = model
+        self._redactor = redactor
         self._on_result = on_result
         self._on_decision = on_decision
         self._on_shutdown: list[Callable[[], None]] = []
@@ -97,6 +100,7 @@ class Runtime:
             emitter=self._emitter,
             sampler=self.sampler,
             model=self._model,
+            redactor=self._redactor,
             on_result=self._on_result,
             on_decision=self._on_decision,
         )
@@ -233,6 +237,15 @@ class Runtime:
         """Take rates and rules anew from the settings file. Returns whether sampling changed."""
         return self._rates_file is not None and self._rates_file.reload()
 
+    def warn_of_change(self, settings: Settings | None, redactor: RedactorLike | None) -> None:
+        """Attached again: what differs from the first time has no effect, and nobody may believe that it has."""
+        other_settings = settings is not None and settings != self.settings
+        if other_settings or (redactor is not None and redactor is not self._redactor):
+            logger.warning(
+                "otel-evals: already attached to this tracer provider; the first settings stay in force, and the first "
+                "redactor; shut the first handle down to change them"
+            )
+
     def on_shutdown(self, action: Callable[[], None]) -> None:
         """Run `action` after the shutdown."""
         self._on_shutdown.append(action)
@@ -324,6 +337,7 @@ class JudgeThread:
         self._thread: threading.Thread | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._beside: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         # Callbacks run in the caller's context by default, and with it inside the application's current span.
         self._context = contextvars.Context()
@@ -397,6 +411,16 @@ class JudgeThread:
                 await asyncio.sleep(0)  # a judge without I/O must not keep the loop to itself
                 if self._stopped:
                     return
+        self._dispatch_when_due(asyncio.get_running_loop())
+
+    def _dispatch_when_due(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Come back when the first of the sessions that wait for their provider may be judged."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        wait_s = self._pipeline.wait_s()
+        if wait_s is not None:
+            self._timer = loop.call_later(wait_s, self._dispatch, loop, context=self._context)
 
     async def _finish(self) -> None:
         tasks = [*self._running, *self._beside]
@@ -435,6 +459,7 @@ def runtime_for(
     logger_provider: LoggerProvider | None = None,
     meter_provider: MeterProvider | None = None,
     model: object | None = None,
+    redactor: RedactorLike | None = None,
     on_result: ResultCallback | None = None,
     on_decision: DecisionCallback | None = None,
 ) -> Runtime:
@@ -447,11 +472,7 @@ def runtime_for(
     key = id(provider)
     running = _runtimes.get(key)
     if running is not None:
-        if settings is not None and settings != running.settings:
-            logger.warning(
-                "otel-evals: already attached to this tracer provider; the first settings stay in force, "
-                "shut the first handle down to change them"
-            )
+        running.warn_of_change(settings, redactor)
         return running
     settings = settings or load_settings()
     runtime = Runtime(
@@ -465,6 +486,7 @@ def runtime_for(
         ),
         service=_service_name(provider),
         model=model,
+        redactor=redactor,
         on_result=on_result,
         on_decision=on_decision,
     )

@@ -126,6 +126,10 @@ class Settings(BaseSettings):
     """Tokens per minute to and from one judge model. Default: no limit."""
     judge_max_tokens: int = Field(default=2000, ge=64)
     """Output tokens that the judge may use for one session."""
+    judge_session_tokens: int | None = Field(default=None, ge=500)
+    """Tokens to and from all judges that one session may take; a call that would exceed them is not made."""
+    judge_session_usd: float | None = Field(default=None, gt=0)
+    """USD that judging one session may cost; likewise. Where no price is known, there is no second call."""
     transcript_tokens: int = Field(default=12_000, ge=500)
     """Longer transcripts are shortened visibly."""
     input_price: float | None = Field(default=None, ge=0)

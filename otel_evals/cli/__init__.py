@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import typer
 
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    app = typer.Typer(name="otel-evals", add_completion=False, no_args_is_help=True, help=__doc_of_tool)
+    app = typer.Typer(name="otel-evals", add_completion=False, no_args_is_help=True)
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, purpose in COMMANDS.items():
         if name == chosen:
@@ -29,16 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app.command(name, help=module.command.__doc__)(module.command)
         else:
             app.command(name, help=purpose)(_unloaded)
-    app.callback()(_version)
+    app.callback()(_overview)
     app(args=arguments, prog_name="otel-evals")
-
-
-__doc_of_tool = "Scores for live AI-agent sessions, from the OpenTelemetry spans you already have."
 
 
 def _unloaded() -> None:
     """Stands for a command in the overview; never runs."""
 
 
-def _version() -> None:
+def _overview() -> None:
     """Scores for live AI-agent sessions, from the OpenTelemetry spans you already have."""

@@ -135,6 +135,9 @@ class _Replay:
         self._completed.clear()
 
     def _on_result(self, judged: JudgedSession) -> None:
+        if not self._settings.explanations:
+            counted = tuple(evaluation.without_words() for evaluation in judged.evaluations)
+            judged = judged.model_copy(update={"evaluations": counted})
         self._judged[judged.session.session_id, judged.session.generation] = judged
 
     def _on_decision(self, session: Session, decision: Decision, rule: str) -> None:

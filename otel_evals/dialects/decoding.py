@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import Any
 
@@ -14,6 +15,8 @@ MAX_DEPTH = 3
 """Levels of JSON in JSON that real exporters produce."""
 MAX_NESTING = 100
 """Levels of a value that are kept: beyond, nobody reads it and serialisers recurse."""
+SHORT_REPR = 4_000
+"""Characters up to which the last parsed `repr`s are remembered: wrappers repeat them."""
 MAX_REPR = 200_000
 """Characters of Python `repr` that are worth parsing: `literal_eval` is slow."""
 
@@ -55,11 +58,17 @@ def _once(text: str) -> Any:
     except RecursionError:
         return text
     if start.startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
-        try:
-            return ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            return text
+        return _literal(text) if len(text) <= SHORT_REPR else _literal.__wrapped__(text)
     return text
+
+
+@functools.lru_cache(maxsize=256)
+def _literal(text: str) -> Any:
+    """A Python literal; the text itself where it is none. Never changed by callers."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
 
 
 def decode_repr(text: str) -> Any:
@@ -72,6 +81,12 @@ def decode_repr(text: str) -> Any:
         return text
     if _CONSTRUCTOR.match(text) is None:
         return _printed_model(text) if _PRINTED.match(text) is not None else text
+    return _constructed(text) if len(text) <= SHORT_REPR else _constructed.__wrapped__(text)
+
+
+@functools.lru_cache(maxsize=256)
+def _constructed(text: str) -> Any:
+    """The data in the `repr` of an object; the text itself where it is none. Never changed by callers."""
     try:
         tree = ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval")
         return _data(tree.body, 0)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from otel_evals.dialects.decoding import fold
 from otel_evals.sessions.model import ToolFailure
 
-__all__ = ["Call", "Facts", "Kind", "Message", "Result", "Role", "ToolFacts"]
+__all__ = ["Call", "Facts", "Kind", "Message", "Result", "Role", "Seldom", "ToolFacts"]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -94,6 +94,22 @@ class ToolFacts:
 
 
 @dataclass(slots=True, eq=False)
+class Seldom:
+    """What few spans say, apart from the rest: most spans hold no such object."""
+
+    goal: str | None = None
+    """The caller's goal."""
+    kept: dict[str, Any] | None = None
+    """Attributes that the configuration asked to keep."""
+    links: tuple[tuple[int, int], ...] = ()
+    """(trace id, span id) of linked spans."""
+    new_from: int | None = None
+    """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
+    sources: dict[str, str] | None = None
+    """Fact → attribute it was read from; only where explanations are wanted."""
+
+
+@dataclass(slots=True, eq=False)
 class Facts:
     """One span in our words."""
 
@@ -121,17 +137,22 @@ class Facts:
     conversation_id: str | None = None
     user_id: str | None = None
     tags: tuple[str, ...] = ()
-    goal: str | None = None
-    kept: dict[str, Any] | None = None
-    links: tuple[tuple[int, int], ...] = ()
-    """(trace id, span id) of linked spans."""
     parent_remote: bool = False
     sampled: bool = True
-    new_from: int | None = None
-    """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
-    sources: dict[str, str] | None = None
-    """Fact → attribute or event it was read from; filled only when explanations are wanted."""
+    seldom: Seldom | None = None
+    """What few spans say."""
     heard: Any = None
     """`inputs` in the session's shared storage, while the session is open."""
     said: Any = None
     """`inputs` and `outputs` there."""
+
+    @property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """(trace id, span id) of linked spans."""
+        return self.seldom.links if self.seldom else ()
+
+    def rare(self) -> Seldom:
+        """The object for what few spans say, made where there is none."""
+        if self.seldom is None:
+            self.seldom = Seldom()
+        return self.seldom

@@ -64,7 +64,7 @@ _ERROR_TEXT = re.compile(
 )
 """The wording with which tools, and frameworks around them, answer instead of a result."""
 
-_HINT = re.compile(r"error|exception|fail|timeout|timed out|traceback|fatal|critical", re.IGNORECASE)
+_HINTS = ("error", "exception", "fail", "timeout", "timed out", "traceback", "fatal", "critical")
 """Every failing result has one of these somewhere: without, it need not be parsed."""
 _TYPE_IN_TEXT = re.compile(r"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Timeout|Retry))\b")
 
@@ -97,8 +97,10 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
     """The failure that a tool's result itself tells of: a flag, an error status, or the wording of an error."""
     if result is None or isinstance(result, (bool, int, float)):
         return None
-    if isinstance(result, str) and _HINT.search(result) is None:
-        return None
+    if isinstance(result, str):
+        lowered = result.lower()
+        if not any(hint in lowered for hint in _HINTS):
+            return None
     value = decode(result)
     if isinstance(value, dict):
         return _failure_of_mapping(value)

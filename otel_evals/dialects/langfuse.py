@@ -25,6 +25,7 @@ VOCABULARY = Vocabulary(
     blob_in=("langfuse.observation.input", "langfuse.trace.input"),
     blob_out=("langfuse.observation.output", "langfuse.trace.output"),
     model=("langfuse.observation.model.name",),
+    usage=("langfuse.observation.usage_details",),
     user_id=("langfuse.user.id", "langfuse.trace.user_id", "langfuse.observation.metadata.langfuse_user_id"),
     tags=("langfuse.trace.tags", "langfuse.observation.metadata.langfuse_tags"),
 )

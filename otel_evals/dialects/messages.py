@@ -457,8 +457,9 @@ def _message(value: Mapping[str, Any], default: Role) -> Message:
         calls = [call for call in calls if call.name or call.id]
     text = "\n".join(piece for piece in texts if piece)
     if role == "tool" and not results:
-        call_id = _first_text(value, _RESULT_ID_KEYS[:4]) or _tool_id(value)
-        results.append(Result(call_id, _name(value), text or None, _flagged(value) or failure_of_result(text)))
+        call_id, name = _first_text(value, _RESULT_ID_KEYS[:4]) or _tool_id(value), _name(value)
+        if call_id or name or text:
+            results.append(Result(call_id, name, text or None, _flagged(value) or failure_of_result(text)))
         text = ""
     return Message(role, text, _unique(calls), tuple(results))
 
@@ -550,7 +551,8 @@ def _content(value: Any, texts: list[str], calls: list[Call], results: list[Resu
         results.append(_result(value))
         return
     if kind in _CALL_TYPES:
-        calls.append(_call(value))
+        if not _defines_tool(value):
+            calls.append(_call(value))
         return
     if not _PART_CARRIERS.isdisjoint(value):
         for key in _CALL_KEYS:
@@ -607,6 +609,14 @@ def _structured(text: str) -> list[Message] | None:
     if ("id" in inner or "object" in inner) and any(isinstance(inner.get(key), list) for key in _RESPONSE_KEYS):
         return read_messages(inner, "assistant")
     return None
+
+
+def _defines_tool(value: Mapping[str, Any]) -> bool:
+    """Whether this offers a tool to the model, by name and schema, and calls none."""
+    inner = value.get("function")
+    offered = inner if isinstance(inner, dict) else value
+    schema = offered.get("parameters", offered.get("input_schema"))
+    return isinstance(schema, dict) and isinstance(schema.get("properties"), dict) and "arguments" not in offered
 
 
 def _calls(value: Any, calls: list[Call]) -> None:

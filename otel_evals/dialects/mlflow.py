@@ -30,5 +30,6 @@ VOCABULARY = Vocabulary(
     blob_in=("mlflow.spanInputs",),
     blob_out=("mlflow.spanOutputs",),
     model=("mlflow.llm.model",),
+    usage=("mlflow.chat.tokenUsage",),
     user_id=("mlflow.trace.user",),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from otel_evals.dialects import (
     autogen,
+    crewai,
     google_adk,
     langfuse,
     langsmith,
@@ -50,6 +51,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     mastra.VOCABULARY,
     litellm.VOCABULARY,
     autogen.VOCABULARY,
+    crewai.VOCABULARY,
 )
 
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
@@ -112,7 +114,7 @@ class Reader:
             sampled=record.sampled,
         )
         if record.links:
-            facts.links = tuple((link.trace_id, link.span_id) for link in record.links)
+            facts.rare().links = tuple((link.trace_id, link.span_id) for link in record.links)
         self._identity(facts, record, view)
         if record.status == "error" or record.events or view.failure_hint:
             facts.failure = failure_of_span(record)
@@ -122,7 +124,7 @@ class Reader:
             memory = recall(record.trace_id, sessions) if recall is not None else {}
             _fill_messages(facts, view, spoken, memory)
         if self._explain:
-            facts.sources = view.sources
+            facts.rare().sources = view.sources
         return facts
 
     def read_log(self, record: LogRecord_) -> tuple[Spoken, tuple[tuple[str, str], ...]] | None:
@@ -144,19 +146,20 @@ class Reader:
         facts.response_id = view.text("response_id")
         facts.user_id = view.text("user_id")
         facts.tags = view.tags()
-        if facts.kind == "model":
-            usage = (view.number("input_tokens"), view.number("output_tokens"), view.number("cached_tokens"))
-            facts.usage = usage if usage != (None, None, None) else None
+        if facts.kind != "tool":
+            facts.usage = view.usage()
         conversation = attributes.get("gen_ai.conversation.id")
         if isinstance(conversation, str) and any(key == "gen_ai.conversation.id" for key, _ in facts.sessions):
             facts.conversation_id = conversation
         for key in self._goal_attributes:
             goal = attributes.get(key)
             if isinstance(goal, str) and goal:
-                facts.goal = goal
+                facts.rare().goal = goal
                 break
         if self._keep_attributes:
-            facts.kept = {key: attributes[key] for key in self._keep_attributes if key in attributes} or None
+            kept = {key: attributes[key] for key in self._keep_attributes if key in attributes}
+            if kept:
+                facts.rare().kept = kept
 
 
 def _spoken_events(record: SpanRecord) -> Spoken | None:
@@ -279,7 +282,9 @@ def _whole(facts: Facts, view: View, memory: dict[Any, Any]) -> tuple[list[Messa
     if value is None:
         return [], []
     messages = read_history(value, "whole", "user", memory)
-    facts.new_from = view.number("new_from")
+    begin = view.number("new_from")
+    if begin is not None:
+        facts.rare().new_from = begin
     answer = view.text("answer")
     return messages, [Message("assistant", answer)] if answer else []
 

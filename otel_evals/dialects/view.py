@@ -23,14 +23,21 @@ MAX_NAMES = 20_000
 _FIELDS = (
     "messages_in", "messages_out", "blob_in", "blob_out", "answer", "whole", "new_from", "system", "agent", "model",
     "response_id", "tool_name", "tool_id", "tool_arguments", "tool_result", "input_tokens", "output_tokens",
-    "cached_tokens", "user_id", "tags", "events",
+    "cached_tokens", "usage", "user_id", "tags", "events",
 )  # fmt: skip
+
+
+_USAGE_KEYS = (
+    ("input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
+    ("output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
+    ("input_cache_read", "cache_read_input_tokens", "cached_tokens", "cachedInputTokens"),
+)
 
 
 class _Meaning:
     """What one attribute name says."""
 
-    __slots__ = ("failure", "field", "implied", "indexed", "kinds", "metadata", "path", "rank", "session")
+    __slots__ = ("failure", "field", "implied", "indexed", "kinds", "metadata", "path", "plain", "rank", "session")
 
     def __init__(self) -> None:
         self.field: str | None = None
@@ -43,6 +50,8 @@ class _Meaning:
         self.session: int | None = None
         self.metadata = False
         self.failure = False
+        self.plain = False
+        """Fills a field and says nothing else: most attributes."""
 
     def empty(self) -> bool:
         return (
@@ -103,6 +112,9 @@ class Names:
         meaning.session = self._session_keys.get(key, session_rank(key))
         meaning.metadata = key in METADATA_KEYS
         meaning.failure = key in FAILURE_KEYS
+        field, meaning.field = meaning.field, None
+        meaning.plain = field is not None and meaning.empty()
+        meaning.field = field
         self._known[key] = known = None if meaning.empty() else meaning
         return known
 
@@ -128,11 +140,13 @@ class View:
             if meaning is None or value is None or value == "":
                 continue
             if meaning.field is not None:
-                slot = fields.get(meaning.field)
-                if slot is None:
-                    fields[meaning.field] = [(meaning.rank, key, value)]
+                field = meaning.field
+                if field in fields:
+                    fields[field].append((meaning.rank, key, value))
                 else:
-                    slot.append((meaning.rank, key, value))
+                    fields[field] = [(meaning.rank, key, value)]
+                if meaning.plain:
+                    continue
             elif meaning.indexed is not None:
                 if indexed is None:
                     indexed = {}
@@ -181,6 +195,19 @@ class View:
         for _, _, value in self.fields.get(field, ()):
             if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**62:
                 return int(value)
+        return None
+
+    def usage(self) -> tuple[int | None, int | None, int | None] | None:
+        """Input, output and cached input tokens; None: none reported."""
+        counts = (self.number("input_tokens"), self.number("output_tokens"), self.number("cached_tokens"))
+        if counts != (None, None, None):
+            return counts
+        for _, _, value in self.fields.get("usage", ()):
+            inner = decode(value)
+            if isinstance(inner, dict):
+                found = tuple(next((inner[k] for k in keys if type(inner.get(k)) is int), None) for keys in _USAGE_KEYS)
+                if any(count is not None for count in found):
+                    return found  # type: ignore[return-value]
         return None
 
     def tags(self) -> tuple[str, ...]:

@@ -45,6 +45,8 @@ class Vocabulary:
     input_tokens: tuple[str, ...] = ()
     output_tokens: tuple[str, ...] = ()
     cached_tokens: tuple[str, ...] = ()
+    usage: tuple[str, ...] = ()
+    """JSON objects that hold token counts."""
     user_id: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     events: tuple[str, ...] = ()

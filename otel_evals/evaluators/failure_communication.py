@@ -25,15 +25,16 @@ SCORES: dict[Label, float] = {"Failure": 0.0, "Poor": 0.25, "Acceptable": 0.5, "
 LEVELS: tuple[Label, ...] = tuple(SCORES)
 
 RUBRIC = """\
-What is the user told about each failed tool (tool lines with a `failure` number, no others)? One entry of \
-`failures` per number, from the agent's words in that turn and later:
-- `quote`: its words on the failure or in its place; may be empty.
-- `told`: explained (clear what did not work), vague (a problem hinted at), recovered (result truthfully \
-obtained another way), ignored, fabricated (states a result the tool never gave).
+`failures`: what the user is told about each failed tool (tool lines with a `failure` number), then and later:
+- `quote`: its words on it or in its place; may be empty.
+- `told`: explained, vague, recovered (truthfully obtained another way), ignored, fabricated (a result the tool \
+never gave).
 - `cause`: the user learns why.
-- `next_step`: specific (fits the case), generic (try later), none.
-- `flaw`: internals (traces, code, hosts, secrets shown), tone (dismissive, blaming, alarming), none.
-`label`: overall; Acceptable if mixed, Excellent only with what, why and a specific step."""
+- `next_step`: specific (fits the case), generic, none.
+- `flaw`: internals (traces, code, hosts, secrets), tone (dismissive, blaming), none.
+Examples: "The search timed out, shall I try trains?" explained, cause, specific; "Something broke, try \
+later." vague, no cause, generic.
+`label`: overall; Excellent only with what, why and a specific step."""
 
 
 class ToldFailure(Answer):
@@ -88,7 +89,7 @@ class FailureCommunication:
 
     threshold: float = 0.5
     name: str = "failure_communication"
-    version: str = "1"
+    version: str = "2"
     rubric: str = RUBRIC
     answer: type[FailureCommunicationAnswer] = FailureCommunicationAnswer
 

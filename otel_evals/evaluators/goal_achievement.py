@@ -25,13 +25,14 @@ PENALTY = 0.1
 
 RUBRIC = """\
 Did the user leave with what they came for?
-- `goal`: that of the metadata, else what the user evidently wanted.
-- `positive_signals`: user words of satisfaction (thanks, success).
-- `negative_signals`: user words of dissatisfaction (frustration, complaint, repeating a request, \
-correcting the agent), one per occasion; a neutral follow-up is none.
+- `goal`: that of the metadata, else what they evidently wanted.
+- `positive_signals`: user words of satisfaction.
+- `negative_signals`: of dissatisfaction (complaint, repeated request, correction), one per occasion.
 - `unmet_requests`: asked for and not received.
 - `label`: fully; mostly (all but a detail); partial (an important part missing); minor (little of use); \
-none. Count what tools and conversation show done, not promises or claims after a failed tool."""
+none. Count what was shown done, not promises or claims after a failed tool.
+Examples: booked, but not the seat: mostly; one of two orders found: partial; "I asked for Monday!" is \
+negative, "And Monday?" is not."""
 
 
 class GoalAchievementAnswer(Answer):
@@ -57,7 +58,7 @@ class GoalAchievement:
 
     threshold: float = 0.7
     name: str = "goal_achievement"
-    version: str = "1"
+    version: str = "2"
     rubric: str = RUBRIC
     answer: type[GoalAchievementAnswer] = GoalAchievementAnswer
 

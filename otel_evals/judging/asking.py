@@ -135,6 +135,8 @@ class Asker:
             reply = await self.caller.ask(request, deadline, spent)
         except ModelError as error:
             logger.debug("the second call failed: %s", error.error_type)
+            if error.error_type == "session_limit":  # it was never made: what was wrong before stays the reason
+                return _closed(still, reading.open)
             failed = {n: replace(o, error_type=error.error_type) for n, o in reading.open.items()}
             return _closed(still, failed)
         last = _read(reply, still, session, canary, self._complaints)

@@ -10,22 +10,38 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from otel_evals.judging.breaker import Breaker
 from otel_evals.judging.complaints import Complaints
 from otel_evals.judging.limits import CallLimiter
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest, JudgeModel, ModelError
+from otel_evals.judging.session_limit import SessionLimit
 from otel_evals.judging.transcript import estimate_tokens
 
-__all__ = ["Caller", "Spent"]
+__all__ = ["Caller", "Postponed", "Spent"]
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
 _UNLIMITED = 1_000_000
+_SHORT_WAIT_S = 2.0
+"""A longer pause that a provider asks for is not spent in the judge's place, where one can do without."""
+
+
+class Postponed(Exception):
+    """The provider wants a pause; the session waits for it in the queue. Nothing has been answered yet."""
+
+    def __init__(self, wait_s: float, *, calls: int, errors: tuple[str, ...]) -> None:
+        super().__init__(f"postponed for {wait_s:.1f} s")
+        self.wait_s = wait_s
+        self.calls = calls
+        """Made so far."""
+        self.errors = errors
+        """`error.type` of each of them."""
 
 
 @dataclass
@@ -39,8 +55,38 @@ class Spent:
     cost_usd: float | None = 0.0
     """None as soon as one reply's price is unknown."""
     errors: list[str] = field(default_factory=list)
+    answers: int = 0
+    postponable: bool = False
+    """As long as nothing is answered, a long pause may be spent in the queue."""
+    earlier_attempts: int = 0
+    """Made before a postponement, at the question that is asked next."""
+    in_flight: int = 0
+    """Tokens that calls under way may take."""
+    estimated: int = 0
+    """Tokens of answers whose provider reports none."""
+
+    @property
+    def tokens(self) -> int:
+        """To and from all models, with what calls under way may still take."""
+        return self.input_tokens + self.output_tokens + self.estimated + self.in_flight
+
+    @property
+    def usd_per_token(self) -> float | None:
+        """On the average so far; None: unknown."""
+        known = self.input_tokens + self.output_tokens
+        return self.cost_usd / known if known and self.cost_usd is not None else None
+
+    @contextmanager
+    def taking(self, tokens: int) -> Iterator[None]:
+        """Within the block a call is under way that may take so many tokens."""
+        self.in_flight += tokens
+        try:
+            yield
+        finally:
+            self.in_flight -= tokens
 
     def add(self, reply: ChatReply) -> None:
+        self.answers += 1
         self.calls += reply.calls
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
@@ -59,6 +105,7 @@ class Caller:
         attempts: int,
         timeout_s: float,
         limiter: CallLimiter | None = None,
+        session_limit: SessionLimit | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
@@ -68,6 +115,7 @@ class Caller:
         self._complaints = Complaints(logger)
         self._attempts = attempts
         self._timeout_s = timeout_s
+        self._session_limit = session_limit or SessionLimit()
         self._limiter = limiter or CallLimiter(_UNLIMITED, clock=clock, sleep=sleep)
         self._clock = clock
         self._sleep = sleep
@@ -77,12 +125,27 @@ class Caller:
         """One answer, by `deadline` (the clock's seconds).
 
         Raises:
-            ModelError: the last attempt's error, `expired` when the deadline has passed, or `breaker_open`.
+            ModelError: the last attempt's error, `expired` when the deadline has passed, `breaker_open`, or
+                `session_limit` when the call would exceed what a session may take.
+            Postponed: where `spent` allows it, instead of waiting long for the provider.
         """
+        prompt = sum(estimate_tokens(message["content"]) for message in request.messages)
+        room = self._session_limit.room(spent, prompt, request.max_tokens)
+        if not room:
+            spent.errors.append("session_limit")
+            raise ModelError("session_limit", retryable=False, calls=0)
+        with spent.taking(prompt + room):
+            reply = await self._tried(replace(request, max_tokens=room), prompt, deadline, spent)
+        if not reply.input_tokens + reply.output_tokens:
+            spent.estimated += prompt + estimate_tokens(reply.text)
+        return reply
+
+    async def _tried(self, request: ChatRequest, prompt: int, deadline: float, spent: Spent) -> ChatReply:
         cause: ModelError | None = None
-        for attempt in range(1, self._attempts + 1):
+        before, spent.earlier_attempts = min(spent.earlier_attempts, self._attempts - 1), 0
+        for attempt in range(1 + before, self._attempts + 1):
             try:
-                return await self._attempt(request, deadline, spent)
+                return await self._attempt(request, prompt, deadline, spent)
             except ModelError as error:
                 if error.error_type == "breaker_open" and cause is not None:
                     raise cause from None  # it opened on what befell this very request: that is the reason
@@ -93,20 +156,26 @@ class Caller:
                 last = attempt == self._attempts or not error.retryable
                 if last or self._clock() + wait >= deadline:
                     raise
+            self._postpone(wait, deadline, spent)
             await self._sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _attempt(self, request: ChatRequest, deadline: float, spent: Spent) -> ChatReply:
+    async def _attempt(self, request: ChatRequest, prompt: int, deadline: float, spent: Spent) -> ChatReply:
         left = deadline - self._clock()
         if left <= 0:
             raise ModelError("expired", retryable=False, calls=0)
-        reply = await _within(self._limited(request, deadline), left, "expired")
+        self._postpone(self._limiter.held_s, deadline, spent)
+        reply = await _within(self._limited(request, prompt, deadline), left, "expired")
         spent.add(reply)
         return reply
 
-    async def _limited(self, request: ChatRequest, deadline: float) -> ChatReply:
+    def _postpone(self, wait_s: float, deadline: float, spent: Spent) -> None:
+        """Give up the place for a long wait that ends in time."""
+        if spent.postponable and not spent.answers and wait_s > _SHORT_WAIT_S and self._clock() + wait_s < deadline:
+            raise Postponed(wait_s, calls=spent.calls, errors=tuple(spent.errors))
+
+    async def _limited(self, request: ChatRequest, estimate: int, deadline: float) -> ChatReply:
         """One call, when the limits allow it and unless the breaker forbids it by then."""
-        estimate = sum(estimate_tokens(message["content"]) for message in request.messages)
         async with self._limiter.call(estimate) as permit:
             limit = min(self._timeout_s, deadline - self._clock())
             if limit <= 0:

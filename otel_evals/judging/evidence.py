@@ -31,8 +31,11 @@ _MIN_PART = 3
 
 def fold(text: str) -> str:
     """Text reduced to what has to agree between a quote and its source."""
-    text = unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold()
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf") if not text.isascii() else text
+    if text.isascii():
+        text = text.lower().replace("`", "'")
+    else:
+        text = unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold()
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     return _SPACE.sub(" ", _MARKUP.sub("", text)).strip(" \"'")
 
 

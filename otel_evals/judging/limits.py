@@ -98,6 +98,11 @@ class CallLimiter:
         """Start no call for so long: the provider has asked for a pause, which concerns every call."""
         self._held_until_s = max(self._held_until_s, self._clock() + seconds)
 
+    @property
+    def held_s(self) -> float:
+        """Seconds for which no call starts because the provider asked for a pause."""
+        return max(0.0, self._held_until_s - self._clock())
+
     @asynccontextmanager
     async def call(self, estimated_tokens: int = 0) -> AsyncIterator[Permit]:
         """Wait for leave, hold it for the block, then settle the tokens.
@@ -120,7 +125,7 @@ class CallLimiter:
     async def _wait(self, delay_s: float) -> None:
         if delay_s > 0:
             await self._sleep(delay_s)
-        while (held_s := self._held_until_s - self._clock()) > 0:
+        while (held_s := self.held_s) > 0:
             await self._sleep(held_s)
 
     def _reserve(self, tokens: int) -> float:

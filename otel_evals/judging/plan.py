@@ -19,14 +19,16 @@ from otel_evals.evaluators.outcome import unscorable
 from otel_evals.evaluators.protocol import Evaluator
 from otel_evals.judging.answer_schema import combined_schema
 from otel_evals.judging.asking import Asker
-from otel_evals.judging.calls import Caller, Spent
+from otel_evals.judging.calls import Caller, Postponed, Spent
 from otel_evals.judging.complaints import Complaints
 from otel_evals.judging.limits import CallLimiter
+from otel_evals.judging.models.price import Price
 from otel_evals.judging.models.protocol import JudgeModel
 from otel_evals.judging.plans import Escalate, Jury, Plan, Separate, Single
 from otel_evals.judging.prompt import prompt_hash, static_prompt
 from otel_evals.judging.redact import Redaction, RedactionError, Redactor
 from otel_evals.judging.select import further_models
+from otel_evals.judging.session_limit import SessionLimit
 from otel_evals.sessions.model import Session
 from otel_evals.settings import Settings, SettingsError
 
@@ -46,7 +48,7 @@ class Judge:
         evaluators: Evaluators,
         settings: Settings,
         *,
-        redactor: Redactor | None = None,
+        redactor: Redactor | Callable[[str], str] | None = None,
         others: Sequence[JudgeModel] = (),
         clock: Callable[[], float] = time.monotonic,
         now_ns: Callable[[], int] = time.time_ns,
@@ -60,9 +62,10 @@ class Judge:
             model: Answers the questions.
             evaluators: The questions, by name; a task names those to ask.
             settings: Attempts, timeouts, deadline and sizes.
-            redactor: What is taken out before the judge and of what it says. Default: as the settings say.
+            redactor: What is taken out before the judge and of what it says, or a callable that every text goes
+                through after the patterns of the settings. Default: as the settings say.
             others: The stronger model of the plan `escalate`, the further jurors of `jury`. Default: as the
-            settings say.
+                settings say.
             clock: Monotonic seconds.
             now_ns: Epoch nanoseconds, the clock of `JudgeTask.enqueued_ns`.
             sleep: Waits between attempts.
@@ -70,13 +73,13 @@ class Judge:
             token: Gives unpredictable words for boundary and canary.
 
         Raises:
-            SettingsError: an evaluator has no usable question, or the plan lacks a model.
+            SettingsError: an evaluator has no usable question, the plan lacks a model, or the redactor is none.
         """
         for name, evaluator in evaluators.items():
             _try_out(name, evaluator)
         self._evaluators = evaluators
         self._settings = settings
-        self._redactor = redactor or _redactor(settings)
+        self._redactor = _redactor(settings, redactor)
         self._complaints = Complaints(logger)
         self._clock = clock
         self._now_ns = now_ns
@@ -94,6 +97,11 @@ class Judge:
                 attempts=settings.judge_attempts,
                 timeout_s=settings.judge_timeout,
                 limiter=limiter,
+                session_limit=SessionLimit(
+                    settings.judge_session_tokens,
+                    settings.judge_session_usd,
+                    Price(settings.input_price, settings.output_price),
+                ),
                 clock=clock,
                 sleep=sleep,
                 rng=rng,
@@ -102,16 +110,29 @@ class Judge:
 
         self._plan = _plan(asker(model), [asker(m) for m in others or further_models(settings)], settings)
 
-    async def judge(self, task: JudgeTask) -> JudgedSession:
-        """The session with one evaluation per evaluator that the task names. Raises nothing but cancellation.
+    async def judge(self, task: JudgeTask, *, postponable: bool = False) -> JudgedSession:
+        """The session with one evaluation per evaluator that the task names.
 
         Evaluations carry `error_type` when unscorable: the session's own reason (`no_content`, …), that of
-        the model (`ModelError.error_type`), `expired`, `breaker_open`, `refusal`, `content_filter`,
+        the model (`ModelError.error_type`), `expired`, `breaker_open`, `session_limit`, `refusal`, `content_filter`,
         `empty_answer`, `truncated_answer`, `malformed_answer`, `missing_field`, `unknown_label`,
         `canary_mismatch`, `incomplete_answer`, `evaluator_error`, `unknown_evaluator` or `redaction_failed`.
+
+        Args:
+            task: What to judge; the calls that it has already cost are counted on.
+            postponable: The caller can put the task back into a queue.
+
+        Raises:
+            Postponed: only if postponable: the provider asked for a pause, and nothing is answered yet. Else
+            nothing but cancellation is raised.
         """
         started = self._clock()
-        spent = Spent()
+        spent = Spent(
+            calls=task.calls,
+            errors=list(task.errors),
+            postponable=postponable and self._plan.sequential,
+            earlier_attempts=len(task.errors),
+        )
         redaction = self._redactor.for_session()
         evaluators = {name: self._evaluators[name] for name in task.probabilities if name in self._evaluators}
         evaluations, truncated = await self._evaluate(task, evaluators, redaction, spent)
@@ -165,6 +186,8 @@ class Judge:
             return results, session.truncated
         try:
             asked = await self._plan.ask(left, session, spent, self._deadline(task))
+        except Postponed:
+            raise
         except Exception as error:  # third parties' evaluators and models take part; the gated results stay
             self._complaints.warn("judging a session raised %s", type(error).__name__)
             return results | _all(left, "unexpected"), session.truncated
@@ -205,8 +228,12 @@ def _plan(first: Asker, others: Sequence[Asker], settings: Settings) -> Plan:
     return Separate(first) if settings.plan == "separate" else Single(first)
 
 
-def _redactor(settings: Settings) -> Redactor:
-    return Redactor(settings.redact_patterns, built_in=settings.redact)
+def _redactor(settings: Settings, given: Redactor | Callable[[str], str] | None) -> Redactor:
+    if isinstance(given, Redactor):
+        return given
+    if given is not None and not callable(given):
+        raise SettingsError(f"redactor={type(given).__name__}: give a Redactor, or a callable from text to text")
+    return Redactor(settings.redact_patterns, given, built_in=settings.redact)
 
 
 def not_evaluable(session: Session) -> str | None:

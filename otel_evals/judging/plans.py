@@ -40,6 +40,11 @@ class Plan(Protocol):
         """As in `otel_evals.judge.model`."""
         ...
 
+    @property
+    def sequential(self) -> bool:
+        """One call after the other: a session that waits before its first answer loses nothing."""
+        ...
+
     async def ask(self, evaluators: Evaluators, session: Session, spent: Spent, deadline: float) -> Asked:
         """Evaluations of a redacted session by `deadline` (the clock's seconds)."""
         ...
@@ -49,6 +54,7 @@ class Single:
     """One call answers all questions."""
 
     name = "single"
+    sequential = True
 
     def __init__(self, asker: Asker) -> None:
         self.askers = (asker,)
@@ -62,6 +68,7 @@ class Separate:
     """One call per question, at the same time. Dearer; for models that lose their way in a combined question."""
 
     name = "separate"
+    sequential = False
 
     def __init__(self, asker: Asker) -> None:
         self.askers = (asker,)
@@ -79,6 +86,7 @@ class Escalate:
     """The cheap model answers all; what is bad or doubtful goes to the stronger one."""
 
     name = "escalate"
+    sequential = True
 
     def __init__(self, cheap: Asker, strong: Asker, below: float) -> None:
         """A plan over two models.
@@ -114,6 +122,7 @@ class Jury:
     """Several models answer independently; the majority decides."""
 
     name = "jury"
+    sequential = False
 
     def __init__(self, askers: Sequence[Asker]) -> None:
         self.askers = tuple(askers)

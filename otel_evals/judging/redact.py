@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,7 @@ _SECRET_WORDS = (
 )
 _SECRET_KEY = re.compile(rf"(?i)(?:^|[_\-.])(?:{_SECRET_WORDS}|authorization|token)s?$")
 
+_GIT_HINTS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-")
 _KINDS = (
     _Kind(
         "SECRET",
@@ -111,10 +112,10 @@ _KINDS = (
     _Kind(
         "SECRET",
         re.compile(r"\b(?:sk|pk|rk|gsk|xai|whsec|shpat|dop_v1)[-_][\w-]{16,}"),
-        ("sk", "pk", "rk", "xai", "whsec", "shpat", "dop_v1"),
+        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "xai-", "xai_", "whsec", "shpat", "dop_v1"),
     ),
     _Kind("SECRET", re.compile(r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"), ("akia", "asia", "abia", "acca")),
-    _Kind("SECRET", re.compile(r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{22,}|glpat-[\w-]{18,})"), ("gh", "glpat")),
+    _Kind("SECRET", re.compile(r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{22,}|glpat-[\w-]{18,})"), _GIT_HINTS),
     _Kind("SECRET", re.compile(r"\b(?:xox[abeoprs]|xapp)-[\w-]{10,}"), ("xox", "xapp")),
     _Kind("SECRET", re.compile(r"\b(?:AIza[\w-]{35}|ya29\.[\w-]{20,})"), ("aiza", "ya29.")),
     _Kind(
@@ -133,7 +134,7 @@ _KINDS = (
         re.compile(
             rf"(?i)(?:{_SECRET_WORDS})[\"']?\s{{0,3}}(?:[:=]|\bis\b(?=\s*\S*\d))\s{{0,3}}[\"']?(?P<value>[^\s\"',;{{}}<>]{{4,}})"
         ),
-        ("pass", "pwd", "secret", "key", "token", "credential"),
+        ("password", "passwd", "passphrase", "pwd", "secret", "key", "token", "credential"),
     ),
     _Kind("EMAIL", re.compile(r"(?<![\w.%+-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}"), ("@",)),
     _Kind("IBAN", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), (), _iban, digits=3),
@@ -181,7 +182,7 @@ class Redactor:
         Args:
             patterns: Further regular expressions by the name of their placeholder, e.g. `{"ORDER":
             r"O-\\d+"}`. A group named `value` limits what is replaced.
-            custom: Called with every text after the patterns; returns the text to use.
+            custom: Called with every distinct text of a session after the patterns; returns the text to use.
             built_in: False leaves only the patterns and the callable given here.
 
         Raises:
@@ -199,10 +200,13 @@ class Redactor:
 class Redaction:
     """Redacts one session and what is said about it."""
 
-    def __init__(self, kinds: Iterable[_Kind], custom: Callable[[str], str] | None, secret_keys: bool) -> None:
-        self._kinds = tuple(kinds)
+    def __init__(self, kinds: Sequence[_Kind], custom: Callable[[str], str] | None, secret_keys: bool) -> None:
+        self._kinds = kinds
+        self._own_kinds = [kind for kind in kinds if not kind.built_in]
         self._custom = custom
         self._secret_keys = secret_keys
+        self._done: dict[str, str] = {}
+        """Texts that were redacted already: keys, labels and quotes come many times in a session."""
         self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
 
@@ -298,15 +302,22 @@ class Redaction:
         return self._value(value, depth)
 
     def _text(self, text: str) -> str:
+        done = self._done.get(text)
+        if done is None:
+            done = self._done[text] = self._redacted(text)
+        return done
+
+    def _redacted(self, text: str) -> str:
         if len(text) > _HEAD + _TAIL:
             # Nobody is shown more than that of one text, and a megabyte takes patterns a tenth of a second.
             # The cut may halve a secret, but far from the parts that the transcript shows.
             text = f"{text[:_HEAD]} […{len(text) - _HEAD - _TAIL} characters left out…] {text[-_TAIL:]}"
         lower = text.lower()
-        digits = _digits(text)
-        plain = not digits and (len(text) < _SHORTEST or _NAME.fullmatch(text) is not None)
-        for kind in self._kinds:
-            if (kind.built_in and plain) or kind.digits > digits:
+        named = _NAME.fullmatch(text) is not None
+        digits = 0 if named else _digits(text)
+        plain = named or (not digits and len(text) < _SHORTEST)
+        for kind in self._own_kinds if plain else self._kinds:
+            if kind.digits > digits:
                 continue
             if kind.hints and not _holds_one(lower, kind.hints):
                 continue

@@ -19,11 +19,21 @@ class SessionQueue(Protocol):
         """Accept a task at once, or refuse it (False) when full. Never blocks."""
         ...
 
-    def take(self) -> JudgeTask | None:
-        """The oldest task, or None."""
+    def put_back(self, task: JudgeTask) -> None:
+        """Take back a task that was taken from here, until its `not_before_ns`. Never refused: it keeps its place."""
         ...
 
-    def size(self) -> int: ...
+    def take(self, now_ns: int | None = None) -> JudgeTask | None:
+        """The oldest task that may be judged at this time, or None. Without a time any task, to clear the queue."""
+        ...
+
+    def next_ns(self) -> int | None:
+        """Epoch nanoseconds from which `take` gives a task: 0 for at once, None when empty."""
+        ...
+
+    def size(self) -> int:
+        """Tasks inside, also those that may not be judged yet."""
+        ...
 
     def oldest_ns(self) -> int | None:
         """`enqueued_ns` of the longest waiting task; None when empty."""

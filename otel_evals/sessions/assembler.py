@@ -259,7 +259,7 @@ class SessionAssembler:
                 session.traces[trace.id] = trace
                 session.size += trace.size
                 session.first_ns = min(session.first_ns, trace.first_ns)
-                trace.homes = (*trace.homes, session)
+                trace.homes = (*trace.homes, session) if trace.homes else session.alone
         if len(trace.homes) > 1:
             trace.homes = tuple(sorted(trace.homes, key=lambda home: wanted.index(home.id)))
         histories = trace.homes[0].histories
@@ -286,6 +286,8 @@ class SessionAssembler:
 
     def _touch(self, trace: Trace, facts: Facts, now_ns: int) -> None:
         size = SPAN_OVERHEAD + trace.homes[0].histories.pack(facts)
+        if trace.ids == facts.sessions:
+            trace.ids = facts.sessions  # packed: one for the whole session
         trace.last_ns = max(trace.last_ns, facts.end_ns)
         self._grow(trace, size, now_ns)
 
@@ -360,6 +362,7 @@ class SessionAssembler:
         while self._ready:
             session, reason = self._ready.popleft()
             built = self._build(session, reason, now_ns)
+            session.release()
             if built is not None:
                 yield built
 

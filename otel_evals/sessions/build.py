@@ -15,6 +15,10 @@ from otel_evals.sessions.turns import build_turns, to_turn
 __all__ = ["SessionHead", "build_session"]
 
 
+SIDE_BY_SIDE = 4
+"""Model calls before one, in time order, among which its double may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionHead:
     """What is known of a session beside its spans."""
@@ -51,7 +55,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         truncated=truncated,
         completion=head.completion,
         system_prompt=_first(f.system for f in ordered),
-        goal=_first(f.goal for f in ordered) or head.goal,
+        goal=_first(f.seldom.goal for f in ordered if f.seldom) or head.goal,
         service_name=_text(head.resource, "service.name"),
         service_version=_text(head.resource, "service.version"),
         environment=_text(head.resource, "deployment.environment.name")
@@ -87,28 +91,59 @@ def _incomplete(tree: Tree) -> bool:
 
 
 def _usage(tree: Tree) -> Usage:
-    """Tokens of each model call once: the innermost span that reports them, one per response id."""
+    """Tokens of each model call once; where no model call reports any, those of the outermost wrappers."""
     sums: list[int | None] = [None, None, None]
+    for usage in _model_usage(tree) or _wrapper_usage(tree):
+        for index, value in enumerate(usage):
+            if value is not None:
+                sums[index] = (sums[index] or 0) + value
+    return Usage(input_tokens=sums[0], output_tokens=sums[1], cached_tokens=sums[2])
+
+
+def _model_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]]:
+    """Of several reports of one call only one."""
+    counted: list[Facts] = []
     seen: set[str] = set()
     for item in tree.ordered:
         if item.kind != "model" or item.usage is None:
             continue
         if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
+        if item.response_id in seen or any(_same_call(item, other) for other in counted[-SIDE_BY_SIDE:]):
+            continue
         if item.response_id:
-            if item.response_id in seen:
-                continue
             seen.add(item.response_id)
-        for index, value in enumerate(item.usage):
-            if value is not None:
-                sums[index] = (sums[index] or 0) + value
-    return Usage(input_tokens=sums[0], output_tokens=sums[1], cached_tokens=sums[2])
+        counted.append(item)
+    return [item.usage for item in counted if item.usage is not None]
+
+
+def _same_call(first: Facts, second: Facts) -> bool:
+    """Two instrumentations beside each other: one span within the other's time, the same tokens, not two ids."""
+    if first.usage is None or second.usage is None or first.usage[:2] != second.usage[:2]:
+        return False
+    if first.response_id and second.response_id:
+        return False
+    longer_first = first.end_ns - first.start_ns >= second.end_ns - second.start_ns
+    outer, inner = (first, second) if longer_first else (second, first)
+    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
+
+
+def _wrapper_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]]:
+    found = []
+    stack = list(tree.roots)
+    while stack:
+        item = stack.pop()
+        if item.usage is not None:
+            found.append(item.usage)
+        else:
+            stack.extend(tree.children(item))
+    return found
 
 
 def _kept(ordered: Iterable[Facts]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for item in ordered:
-        for key, value in (item.kept or {}).items():
+        for key, value in ((item.seldom.kept if item.seldom else None) or {}).items():
             kept.setdefault(key, serialisable(value))
     return kept
 

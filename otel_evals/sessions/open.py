@@ -61,6 +61,7 @@ class OpenSession:
     """A session in progress."""
 
     __slots__ = (
+        "alone",
         "derived",
         "due_ns",
         "ended",
@@ -76,6 +77,8 @@ class OpenSession:
 
     def __init__(self, session_id: str, derived: bool, now_ns: int) -> None:
         self.id = session_id
+        self.alone: tuple[OpenSession, ...] = (self,)
+        """The homes of a trace that is all this session's: one tuple for all of them."""
         self.derived = derived
         self.traces: dict[int, Trace] = {}
         self.histories = Histories()
@@ -86,3 +89,9 @@ class OpenSession:
         self.size = 0
         self.due_ns = 0
         self.queued = False
+
+    def release(self) -> None:
+        """Lets go of all content: the schedule may hold the session itself until it would have been due."""
+        self.alone = ()
+        self.traces = {}
+        self.histories = Histories()

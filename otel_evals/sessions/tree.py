@@ -54,6 +54,10 @@ class Tree:
         """Whether anything is known to be under a span."""
         return id(item) in self._children
 
+    def children(self, item: Facts) -> list[Facts]:
+        """The spans directly below one, in time order."""
+        return self._children.get(id(item), [])
+
     def subtree(self, root: Facts) -> list[Facts]:
         """A span and all below it, in time order, parents first."""
         out: list[Facts] = []

@@ -71,9 +71,9 @@ def to_turn(draft: Draft) -> Turn:
 
 def _sources(facts: Facts) -> list[str]:
     """`chat gpt-4o [5b75c0…]: messages_in from gen_ai.input.messages`."""
-    if not facts.sources:
+    if facts.seldom is None or not facts.seldom.sources:
         return []
-    named = ", ".join(f"{fact} from {key}" for fact, key in facts.sources.items())
+    named = ", ".join(f"{fact} from {key}" for fact, key in facts.seldom.sources.items())
     return [f"{facts.kind} {facts.name!r} [{facts.span_id:016x}]: {named}"]
 
 
@@ -101,8 +101,9 @@ class _Reading:
     def _views(self, facts: Facts) -> list[Portion]:
         """A span's conversation, cut into portions, its output included."""
         inputs = self._inputs(facts)
-        if facts.new_from is not None and facts.new_from < len(inputs):
-            head, tail = inputs[: facts.new_from], inputs[facts.new_from :]
+        begin = facts.seldom.new_from if facts.seldom else None
+        if begin is not None and begin < len(inputs):
+            head, tail = inputs[:begin], inputs[begin:]
             portions = [*cut(head), *cut(tail)]
         else:
             portions = cut(inputs)

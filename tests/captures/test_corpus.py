@@ -109,3 +109,16 @@ def _kept(record: SpanRecord | LogRecord_) -> bool:
     if isinstance(record, SpanRecord):
         return not MARKER_KEYS.isdisjoint(record.attributes)
     return is_genai_log(record.event_name, record.attributes)
+
+
+TOKENS = {"success": 360, "tool_error_honest": 360, "stall_frustrated": 360, "success_stream": 360,
+          "tool_error_fabricated": 240, "two_tools_partial": 240}  # fmt: skip
+"""Input tokens of each scripted conversation: 120 for every model call."""
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_tokens_of_no_model_call_are_counted_twice(name: str) -> None:
+    for row in rows():
+        if framework(row["file"]) == name and row["check"] != "special":
+            sessions = assemble(records(row["file"]))
+            assert sum(session.usage.input_tokens or 0 for session in sessions) <= TOKENS[row["scenario"]], row["file"]

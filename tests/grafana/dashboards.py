@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,7 +67,7 @@ def queries() -> Iterator[Query]:
                 yield Query(uid, variable["name"], "variable", variable["query"]["query"], kind="variable")
         for annotation in dashboard["annotations"]["list"]:
             if "expr" in annotation:
-                yield Query(uid, annotation["name"], "annotation", annotation["expr"])
+                yield Query(uid, annotation["name"], "annotation", annotation["target"]["expr"])
 
 
 def query_of(dashboard: str, panel: str, ref: str) -> Query:
@@ -76,5 +77,16 @@ def query_of(dashboard: str, panel: str, ref: str) -> Query:
 
 
 def filled_in(text: str, values: Mapping[str, str]) -> str:
-    """The query with its variables replaced; `.*` is what "All" stands for."""
-    return re.sub(r"\$\{?(\w+)\}?", lambda found: values.get(found[1], ".*"), text)
+    """The query with its variables replaced; what is not given is "All"."""
+    return re.sub(r"\$\{?(\w+)\}?", lambda found: values.get(found[1]) or _all_of()[found[1]], text)
+
+
+@cache
+def _all_of() -> dict[str, str]:
+    """Variable to what "All" stands for."""
+    return {
+        variable["name"]: variable["allValue"]
+        for dashboard in dashboards().values()
+        for variable in dashboard["templating"]["list"]
+        if variable.get("includeAll")
+    }

@@ -130,6 +130,7 @@ def _first_part(filled: Filled, portions: Sequence[Sequence[PlannedSession]], ju
         filled.prometheus.wait_for(
             lambda p, name=name: bool(p.query(f'otel_evals:failures:upper{{job="{name}",window="1d"}}'))
         )
+    time.sleep(2.5)  # two more rounds of rules: the first may have been between the scrapes of the two services
     filled.exact_at = time.time()
     for service in services:
         service.shutdown()
@@ -206,6 +207,13 @@ class _Service:
             play(mine[begin : begin + CHUNK], tracer, AS_FAST_AS_IT_GOES, wait_until=lambda real_s: None)
             if not self._handle.force_flush(FLUSH_MS, complete=True):
                 raise AssertionError(f"{self.name}: not judged within {FLUSH_MS} ms")
+            self._wait_for_decisions()
+
+    def _wait_for_decisions(self) -> None:
+        """The last decision is counted by the time its callback runs, which may be just after the flush."""
+        deadline = time.monotonic() + 10.0
+        while len(self.decisions) < self._handle.stats()["sessions_completed"] and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def _is_mine(self, session: PlannedSession, index: int) -> bool:
         serving = [name for name, agents in SERVICES.items() if session.agent in agents]

@@ -29,6 +29,17 @@ def test_the_committed_files_are_what_the_source_makes() -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("uid", UIDS)
+def test_the_schema_of_grafana_knows_every_field(uid: str) -> None:
+    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard", reason="needs Python 3.11")
+    encoder = pytest.importorskip("grafana_foundation_sdk.cog.encoder").JSONEncoder
+    committed = dashboards()[uid]
+
+    read = models.Dashboard.from_json(committed)
+
+    assert json.loads(json.dumps(read, cls=encoder)) == committed
+
+
 def test_there_are_three_dashboards() -> None:
     assert sorted(dashboards()) == UIDS
 
@@ -36,6 +47,13 @@ def test_there_are_three_dashboards() -> None:
 @pytest.mark.parametrize(("uid", "panel"), ALL_PANELS, ids=lambda value: value if isinstance(value, str) else "")
 def test_every_panel_says_what_it_means(uid: str, panel: dict[str, Any]) -> None:
     assert len(panel["description"]) > 10, panel["title"]
+
+
+@pytest.mark.parametrize("uid", UIDS)
+def test_panels_have_numbers_of_their_own(uid: str) -> None:
+    numbers = [panel["id"] for panel in dashboards()[uid]["panels"]]
+
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("uid", UIDS)

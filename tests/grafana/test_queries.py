@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from typing import Any
 
 import pytest
 
 from tests.grafana.asking import ask_instant, ask_label_values, ask_range
 from tests.grafana.dashboards import Query, filled_in, queries, query_of
+from tests.grafana.events import Event, evaluation_events
 from tests.grafana.filled import Filled
 
 pytestmark = [
@@ -29,6 +28,12 @@ COMPARED = ("service_version", "gen_ai_request_model", "deployment_environment_n
 NOTHING_HAPPENED = {
     ("otel-evals-health", "Lost before judging", "C"),  # no session was cut
 }
+
+
+@pytest.fixture(scope="module")
+def sent(filled: Filled) -> list[Event]:
+    """The evaluation events of the whole run."""
+    return evaluation_events(filled.collector)
 
 
 def choices(query: Query) -> list[dict[str, str]]:
@@ -94,10 +99,10 @@ def test_another_judge_model_or_prompt_is_marked_when_it_comes(filled: Filled, n
 
 
 @pytest.mark.parametrize("query", [query for query in PROMETHEUS if query.exemplars], ids=str)
-def test_the_query_has_exemplars_of_judged_traces(filled: Filled, query: Query) -> None:
+def test_the_query_has_exemplars_of_judged_traces(filled: Filled, sent: list[Event], query: Query) -> None:
     found = filled.prometheus.exemplars(filled_in(query.text, {**ONE_AGENT, "window": "1h"}))
     shown = {exemplar["labels"]["trace_id"] for series in found for exemplar in series["exemplars"]}
-    judged = {event["trace_id"] for event in events(filled) if event["service_name"] == "shop-api"}
+    judged = {event["trace_id"] for event in sent if event["service_name"] == "shop-api"}
 
     assert shown
     assert shown <= judged
@@ -109,11 +114,9 @@ _PIPELINE = re.compile(r'(\w+)(=~|=)"((?:[^"\\]|\\.)*)"')
 
 
 @pytest.mark.parametrize("query", LOKI, ids=str)
-def test_the_query_finds_failed_sessions_among_the_events_that_were_sent(filled: Filled, query: Query) -> None:
+def test_the_query_finds_failed_sessions_among_the_events_that_were_sent(sent: list[Event], query: Query) -> None:
     text = filled_in(query.text, {**ONE_AGENT, "evaluator": "failure_rate"})
     conditions = _PIPELINE.findall(text.partition("line_format")[0])
-    sent = events(filled)
-
     found = [event for event in sent if all(holds(event, *condition) for condition in conditions)]
 
     assert {name for name, _, _ in conditions} <= set().union(*sent)
@@ -123,8 +126,16 @@ def test_the_query_finds_failed_sessions_among_the_events_that_were_sent(filled:
     }
 
 
-def test_the_columns_of_the_table_are_attributes_of_the_events(filled: Filled) -> None:
-    attributes = set().union(*events(filled))
+@pytest.mark.parametrize("query", LOKI, ids=str)
+def test_loki_would_not_refuse_the_selector_of_all_services(query: Query) -> None:
+    selector = filled_in(query.text, {}).partition("}")[0]
+    [(_, _, pattern)] = _PIPELINE.findall(selector)
+
+    assert not re.fullmatch(pattern, ""), "a selector needs a matcher that does not match an empty value"
+
+
+def test_the_columns_of_the_table_are_attributes_of_the_events(sent: list[Event]) -> None:
+    attributes = set().union(*sent)
     shown = {
         "otel_evals_session_id",
         "gen_ai_evaluation_name",
@@ -137,31 +148,6 @@ def test_the_columns_of_the_table_are_attributes_of_the_events(filled: Filled) -
     assert shown <= attributes
 
 
-def holds(event: dict[str, str], name: str, operator: str, value: str) -> bool:
+def holds(event: Event, name: str, operator: str, value: str) -> bool:
     found = event.get(name, "")
     return bool(re.fullmatch(value, found)) if operator == "=~" else found == value
-
-
-def events(filled: Filled) -> list[dict[str, str]]:
-    """Evaluation events with names and values as Loki keeps them."""
-    return [
-        {
-            "service_name": attribute(resource["resource"]["attributes"], "service.name"),
-            "trace_id": record["traceId"],
-            **{entry["key"].replace(".", "_"): text_of(entry["value"]) for entry in record["attributes"]},
-        }
-        for request in filled.collector.received("logs")
-        for resource in request["resourceLogs"]
-        for scope in resource["scopeLogs"]
-        for record in scope["logRecords"]
-        if record.get("eventName") == "gen_ai.evaluation.result"
-    ]
-
-
-def attribute(entries: list[dict[str, Any]], key: str) -> str:
-    return next(text_of(entry["value"]) for entry in entries if entry["key"] == key)
-
-
-def text_of(value: dict[str, Any]) -> str:
-    [found] = value.values()
-    return found if isinstance(found, str) else json.dumps(found)

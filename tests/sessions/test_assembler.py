@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
 from otel_evals.sessions.model import Session
+from otel_evals.sessions.open import Trace
 from tests.sessions.spans import SECOND, agent, call, log, model, result, span, text, tool
 
 IDLE = AssemblerLimits(idle_s=60, grace_s=5)
@@ -405,3 +407,12 @@ def test_log_records_that_name_neither_span_nor_session_are_ignored() -> None:
     assembler.add_log(log("gen_ai.user.message", {"content": "Whose?"}, trace=0, span_id=0), 1)
     assert list(assembler.flush(2)) == []
     assert assembler.ignored == 1
+
+
+def test_a_session_completed_before_its_time_holds_no_content_any_more() -> None:
+    assembler = SessionAssembler(AssemblerLimits(max_open_sessions=1))
+    assembler.add_span(agent("Hi", "x" * 100_000, "a", trace=0xABCD), at(0))
+    assembler.add_span(agent("Hi", "Hello", "b", trace=2), at(1))
+    assert [session.session_id for session in assembler.poll(at(2))] == ["a"]
+    gc.collect()
+    assert [found.id for found in gc.get_objects() if isinstance(found, Trace) and found.id == 0xABCD] == []

@@ -302,3 +302,27 @@ def test_a_conversation_that_leaks_into_an_ended_root_is_a_turn_of_its_own() -> 
         agent("two", "second", parent=10, start=6, end=8),
     )
     assert said(session) == [("one", "first"), ("two", "second")]
+
+
+def test_a_model_call_exported_by_two_libraries_side_by_side_counts_its_tokens_once() -> None:
+    tokens = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 5, "gen_ai.operation.name": "chat"}
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        model([U1], [A1], parent=10, start=1, end=5),
+        span("messages.create", {**tokens, "gen_ai.response.id": "msg_1"}, parent=10, start=2, end=4),
+        span("messages.create", {**tokens, "gen_ai.response.id": "msg_2"}, parent=10, start=6, end=8),
+    )
+    assert (session.usage.input_tokens, session.usage.output_tokens) == (20, 10)
+
+
+def test_where_only_the_run_reports_tokens_they_are_the_runs() -> None:
+    root = agent("one", "first", span_id=10, end=9)
+    tokens = {"gen_ai.usage.input_tokens": 30, "gen_ai.usage.output_tokens": 7}
+    session = session_of(span(root.name, {**root.attributes, **tokens}, span_id=10, end=9))
+    assert (session.usage.input_tokens, session.usage.output_tokens) == (30, 7)
+
+
+def test_a_tool_offered_to_the_model_is_not_called() -> None:
+    schema = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
+    session = session_of(model([U1, {"role": "tool", "content": schema}], [A1], start=1))
+    assert session.turns[0].tool_calls == ()

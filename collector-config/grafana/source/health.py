@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as models
 
 from source import panels
-from source.queries import PICKED, SERVICE, growth, hourly
+from source.queries import PICKED, SERVICE, growth, hourly, increase
 
 __all__ = ["UID", "dashboard"]
 
@@ -36,7 +36,7 @@ def dashboard() -> models.Dashboard:
     made.with_row(builders.Row("What does it take from the app?"))
     for panel in (_spans(), _overhead(), _held(), _drops()):
         made.with_panel(panel)
-    return made.build()
+    return panels.built(made)
 
 
 def _ledger() -> object:
@@ -130,7 +130,7 @@ def _age() -> object:
 
 
 def _latency() -> object:
-    buckets = growth(DURATION % "bucket", "job, otel_evals_judge_model, le")
+    buckets = increase(DURATION % "bucket", "job, otel_evals_judge_model, le")
     return panels.curves(
         "Time to a verdict",
         "Median and 95th percentile, retries included. A step up with errors beside it is the provider's; without, "

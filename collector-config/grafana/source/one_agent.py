@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as models
 
 from source import panels
-from source.queries import COMPARED, EVALUATOR, FIRST, SCORED, compared, failures, growth, share, wilson
+from source.queries import COMPARED, EVALUATOR, FIRST, SCORED, compared, failures, increase, share, wilson
 
 __all__ = ["UID", "dashboard"]
 
@@ -44,7 +44,7 @@ def dashboard() -> models.Dashboard:
             "Worst recent sessions", "Below the threshold, lowest score first. Click a session for its trace or events."
         )
     )
-    return made.build()
+    return panels.built(made)
 
 
 def _failed() -> str:
@@ -156,8 +156,8 @@ def _labels_compared() -> object:
 
 def _scores() -> object:
     score = f"gen_ai_evaluation_score_%s{{{EVALUATOR}}}"
-    total, count = (growth(score % part, "gen_ai_evaluation_name") for part in ("sum", "count"))
-    buckets = growth(score % "bucket", "gen_ai_evaluation_name, le")
+    total, count = (increase(score % part, "gen_ai_evaluation_name") for part in ("sum", "count"))
+    buckets = increase(score % "bucket", "gen_ai_evaluation_name, le")
     return panels.curves(
         "Scores and exemplars: click a low diamond to open its trace",
         "Mean score of the judged sessions, and the score that the lowest tenth stays below (not weighted). Each "

@@ -24,6 +24,7 @@ __all__ = [
     "SERVICES",
     "THIRD",
     "WINDOW",
+    "built",
     "curves",
     "custom_variable",
     "dotted",
@@ -50,8 +51,10 @@ GREEN, YELLOW, RED = "green", "yellow", "red"
 # --- variables --------------------------------------------------------------------------------------------------
 
 
-def query_variable(name: str, label: str, series: str, value: str, *, several: bool = True) -> builders.QueryVariable:
-    """Values of a label. All of them is `.*`, which a session without that label matches too."""
+def query_variable(
+    name: str, label: str, series: str, value: str, *, several: bool = True, everything: str = ".*"
+) -> builders.QueryVariable:
+    """Values of a label. "All" is `everything`; `.*` takes in what has no such label."""
     asked = f"label_values({series}, {value})"
     made = (
         builders.QueryVariable(name)
@@ -64,8 +67,8 @@ def query_variable(name: str, label: str, series: str, value: str, *, several: b
     )
     if not several:
         return made
-    everything = models.VariableOption(selected=True, text=["All"], value=["$__all"])
-    return made.multi(True).include_all(True).all_value(".*").current(everything)
+    all_of_them = models.VariableOption(selected=True, text=["All"], value=["$__all"])
+    return made.multi(True).include_all(True).all_value(everything).current(all_of_them)
 
 
 def custom_variable(name: str, label: str, values: str, default: str) -> builders.CustomVariable:
@@ -77,7 +80,8 @@ def custom_variable(name: str, label: str, values: str, default: str) -> builder
     )
 
 
-SERVICES = query_variable("service", "Service", "otel_evals_sessions_completed_total", "job")
+# Loki refuses a selector that nothing but `.*` narrows; every service has a name.
+SERVICES = query_variable("service", "Service", "otel_evals_sessions_completed_total", "job", everything=".+")
 AGENTS = query_variable(
     "agent", "Agent", f"otel_evals_sessions_completed_total{{{queries.SERVICE}}}", "gen_ai_agent_name"
 )
@@ -125,6 +129,14 @@ def new_dashboard(
     return made
 
 
+def built(made: builders.Dashboard) -> models.Dashboard:
+    """The finished dashboard, its panels numbered: Grafana tells them apart by that."""
+    finished = made.build()
+    for number, panel in enumerate(finished.panels or (), start=1):
+        panel.id_val = number
+    return finished
+
+
 def _annotation(name: str, expression: str, label: str, colour: str) -> builders.AnnotationQuery:
     return (
         builders.AnnotationQuery()
@@ -133,6 +145,7 @@ def _annotation(name: str, expression: str, label: str, colour: str) -> builders
         .enable(True)
         .icon_color(colour)
         .expr(expression)
+        .target(query(expression).ref_id("Anno"))
         .title_format(name)
         .text_format(f"{{{{job}}}}: {{{{{label}}}}}. A step in a rate here may be the judge's.")
         .step("60s")
@@ -328,6 +341,7 @@ def _legend() -> common_builders.VizLegendOptions:
 
 _FIELDS = {
     "Time": "time",
+    "timestamp": "time",
     "otel_evals_session_id": "session",
     "gen_ai_evaluation_name": "evaluator",
     "gen_ai_evaluation_score_value": "score",
@@ -337,7 +351,7 @@ _FIELDS = {
     "gen_ai_evaluation_explanation": "why",
     "trace_id": "trace",
 }
-"""Attribute of an evaluation event, as Loki names it, to its column."""
+"""Attribute of an evaluation event, as Loki names it, to its column; the time has either name, by Grafana's version."""
 
 
 def failed_sessions(title: str, about: str) -> Any:

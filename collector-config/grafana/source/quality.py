@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as models
 
 from source import panels
-from source.queries import AGENT, EVALUATOR, FIRST, SCORED, failures, growth, share
+from source.queries import AGENT, EVALUATOR, FIRST, SCORED, failures, growth, increase, share
 
 __all__ = ["UID", "dashboard"]
 
@@ -33,7 +33,7 @@ def dashboard() -> models.Dashboard:
     made.with_row(builders.Row("Which sessions"))
     for panel in (_worst(), _explanations()):
         made.with_panel(panel)
-    return made.build()
+    return panels.built(made)
 
 
 def _rates() -> object:
@@ -174,8 +174,8 @@ def _coverage() -> object:
 
 def _scores() -> object:
     score = f"gen_ai_evaluation_score_%s{{{EVALUATOR}}}"
-    total, count = (growth(score % part, "gen_ai_evaluation_name") for part in ("sum", "count"))
-    buckets = growth(score % "bucket", "gen_ai_evaluation_name, le")
+    total, count = (increase(score % part, "gen_ai_evaluation_name") for part in ("sum", "count"))
+    buckets = increase(score % "bucket", "gen_ai_evaluation_name, le")
     return panels.curves(
         "Scores and exemplars: click a low diamond to open its trace",
         "Lines: mean score of the judged sessions, and the score that the lowest tenth stays below (not weighted, so "

@@ -17,6 +17,7 @@ __all__ = [
     "failures",
     "growth",
     "hourly",
+    "increase",
     "share",
     "wilson",
 ]
@@ -46,6 +47,11 @@ def failures(figure: str) -> str:
 def growth(series: str, by: str) -> str:
     """By how much counters grew within the window, summed; a counter that is new counts from zero."""
     return f"sum by ({by}) ({_grown(series)})"
+
+
+def increase(series: str, by: str) -> str:
+    """As `growth` but blind to first samples, at half the cost: for the many series of a histogram."""
+    return f"sum by ({by}) (increase({series}[$window]))"
 
 
 def hourly(series: str, by: str) -> str:
@@ -84,12 +90,10 @@ def wilson(failed: str, weight: str, squares: str) -> tuple[str, str]:
 
 
 def _grown(series: str) -> str:
-    # `increase` sees a new counter only from its first sample on. As in `prometheus/build_rules.py`.
-    return (
-        f'label_replace(increase({series}[$window]), "part", "grown", "", "")'
-        f" or label_replace(min_over_time({series}[$window])"
-        f' unless last_over_time({series}[1d] offset $window), "part", "first", "", "")'
-    )
+    # `increase` sees a new counter only from its first sample on, and for a rare label that first one is often all
+    # there is: what was not there before the window has grown by all that it is.
+    new = f"last_over_time({series}[$window]) unless last_over_time({series}[1d] offset $window)"
+    return f"({new}) or increase({series}[$window])"
 
 
 def _appeared(label: str) -> str:
