@@ -63,8 +63,8 @@ FURTHER = """
 Captures made after the dialects were written (`tests/captures/further.tar.xz`, its README says what they led to). The
 whole conversation, with the failed tool and its reason, is recovered from LangSmith's OpenTelemetry export, Langfuse's
 LangChain callback, Microsoft Agent Framework, Semantic Kernel (with its log records), Mastra, AutoGen, Agno and
-Haystack with OpenInference, and LangChain with Splunk's instrumentation; in DSPy (no tool) the conversation; in Agno and CrewAI
-with OpenLLMetry each turn, because no session id is exported.
+Haystack with OpenInference, and LangChain with Splunk's instrumentation; in DSPy (no tool) the conversation; in Agno
+and CrewAI with OpenLLMetry each turn, because no session id is exported.
 """
 
 DETAILS = """

@@ -24,13 +24,15 @@ from otel_evals.dialects import (
     pydantic_ai,
     vercel_ai,
 )
+from otel_evals.dialects.chunks import join_chunks
 from otel_evals.dialects.decoding import decode, is_redacted
 from otel_evals.dialects.events import Spoken, read_event, read_event_list
 from otel_evals.dialects.facts import Facts, Message, Result, Role, ToolFacts
 from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
-from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages
+from otel_evals.dialects.messages import read_messages
 from otel_evals.dialects.recall import Recall, read_history, read_remembered, read_system
 from otel_evals.dialects.session_keys import session_ids
+from otel_evals.dialects.tool_calls import arguments_of
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
 from otel_evals.dialects.view import Names, View
 from otel_evals.dialects.vocabulary import Vocabulary

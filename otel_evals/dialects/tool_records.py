@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_evals.dialects.decoding import decode
+from otel_evals.dialects.decoding import decode, decode_repr
 from otel_evals.dialects.facts import ToolFacts
 from otel_evals.dialects.failures import failure_of_result
-from otel_evals.dialects.messages import arguments_of, parts_text
+from otel_evals.dialects.tool_calls import arguments_of, parts_text
 
 __all__ = ["plain_result", "read_tool_record"]
 
@@ -37,6 +37,7 @@ _SURE = (
     "toolArgs",
     "tool_input",
 )
+MAX_WRAPPERS = 3
 _WRAPPER_MARKS = frozenset(("is_error", "isError", "blocks", "raw_output"))
 _WRAPPED = ("raw_output", "content", "blocks", "output", "result", "text")
 
@@ -58,14 +59,20 @@ def read_tool_record(value: Any) -> ToolFacts | None:
     return ToolFacts(call_id, name, arguments, plain_result(result), failure)
 
 
-def plain_result(value: Any) -> Any:
+def plain_result(value: Any, depth: int = 0) -> Any:
     """A result without the object that a framework wrapped around it; a text that wraps nothing stays as it is."""
     inner = decode(value)
-    if isinstance(inner, dict):
+    if isinstance(inner, dict) and depth < MAX_WRAPPERS:
         if inner.keys() & _WRAPPER_MARKS:
             for key in _WRAPPED:
                 if found := inner.get(key):
                     return parts_text(found) or found
         if isinstance(inner.get("type"), str) and "value" in inner and len(inner) == 2:
             return inner["value"]
+        if len(inner) == 1 and isinstance(inner.get("output"), str):
+            return plain_result(inner["output"], depth + 1)
+    if isinstance(inner, str) and inner[:1].islower() and "=" in inner[:20]:
+        printed = decode_repr(inner)
+        if isinstance(printed, dict):
+            return next((printed[key] for key in ("content", "result", "error") if printed.get(key)), value)
     return parts_text(inner) or value

@@ -24,13 +24,12 @@ PENALTY = 0.1
 """Taken off for each negative signal."""
 
 RUBRIC = """\
-Did the user leave with what they came for?
-- `goal`: that of the metadata, else what they evidently wanted.
+- `goal`: that of the metadata, else what the user evidently came for.
 - `positive_signals`: user words of satisfaction.
 - `negative_signals`: of dissatisfaction (complaint, repeated request, correction), one per occasion.
 - `unmet_requests`: asked for and not received.
-- `label`: fully; mostly (all but a detail); partial (an important part missing); minor (little of use); \
-none. Count what was shown done, not promises or claims after a failed tool.
+- `label`, how far it was reached: fully; mostly (all but a detail); partial (an important part missing); \
+minor (little of use); none. Count what was shown done, not promises or claims after a failed tool.
 Examples: booked, but not the seat: mostly; one of two orders found: partial; "I asked for Monday!" is \
 negative, "And Monday?" is not."""
 

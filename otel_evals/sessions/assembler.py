@@ -17,7 +17,7 @@ from otel_evals.dialects.facts import Facts
 from otel_evals.dialects.reader import Reader
 from otel_evals.dialects.session_keys import rank_of
 from otel_evals.sessions.build import SessionHead, build_session
-from otel_evals.sessions.continuations import Concluded, continuations
+from otel_evals.sessions.continuations import Concluded, Continuations
 from otel_evals.sessions.histories import unpack
 from otel_evals.sessions.log_messages import same_words, size_of
 from otel_evals.sessions.membership import members
@@ -34,6 +34,8 @@ OWN = "otel_evals.internal"
 """Attribute of everything that otel-evals itself emits."""
 REMEMBERED = 50_000
 """Completed sessions and traces that are remembered, to tell late spans and resumed sessions."""
+READ_PER_POLL = 50
+"""Traces without a session id that one poll reads ahead, for finding out whom they continue."""
 SPAN_OVERHEAD = 400
 """Bytes held per span beside its text."""
 
@@ -86,8 +88,7 @@ class SessionAssembler:
         self._done_traces: OrderedDict[int, int] = OrderedDict()
         """Trace of a completed session → end of its last span."""
         self._unclaimed: dict[Any, Any] = {}
-        self._unproved = False
-        """Traces without a session id have changed since they were last compared."""
+        self._continuations = Continuations()
         self.buffered_bytes = 0
         self.evictions: dict[str, int] = {}
         self.late_spans = 0
@@ -122,6 +123,7 @@ class SessionAssembler:
             open_traces: ids of traces with a local root still open in this process; their sessions wait.
         """
         yield from self._yield_ready(now_ns)
+        self._continuations.read_quiet(now_ns - SECOND, READ_PER_POLL)
         while self._heap and self._heap[0][0] <= now_ns:
             _, _, session = heapq.heappop(self._heap)
             session.queued = False
@@ -181,7 +183,6 @@ class SessionAssembler:
         facts.trace_id = trace.id
         trace.start_ns = min(trace.start_ns or facts.start_ns, facts.start_ns)
         trace.resource = trace.resource or record.resource
-        trace.evidence = None
         self._settle(trace, facts.sessions, now_ns)
         self._touch(trace, facts, now_ns)
 
@@ -221,7 +222,6 @@ class SessionAssembler:
             return
         known.append((record.time_ns, spoken))
         trace.resource = trace.resource or record.resource
-        trace.evidence = None
         self._settle(trace, sessions, now_ns)
         size = sum(size_of(m) for m in (*spoken.inputs, *spoken.outputs))
         self._grow(trace, size, now_ns)
@@ -269,6 +269,8 @@ class SessionAssembler:
 
     def _leave(self, home: OpenSession, trace: Trace) -> None:
         trace.homes = tuple([other for other in trace.homes if other is not home])
+        if home.derived:
+            self._continuations.forget(trace)
         home.traces.pop(trace.id, None)
         home.size -= trace.size
         if not home.traces:
@@ -295,7 +297,8 @@ class SessionAssembler:
         trace.size += size
         self.buffered_bytes += size
         for session in trace.homes:
-            self._unproved = self._unproved or session.derived
+            if session.derived:
+                self._continuations.changed(trace, session.histories, now_ns)
             session.size += size
             session.last_ns = max(session.last_ns, now_ns)
             if session.id in self._open:
@@ -348,6 +351,8 @@ class SessionAssembler:
         self._done.move_to_end(session.id)
         for trace in session.traces.values():
             trace.homes = tuple([other for other in trace.homes if other is not session])
+            if session.derived:
+                self._continuations.forget(trace)
             if not trace.homes:
                 self._traces.pop(trace.id, None)
                 self.buffered_bytes -= trace.size
@@ -408,12 +413,9 @@ class SessionAssembler:
 
         Returns whether this session, as it then is, may complete now.
         """
-        if self._unproved:
-            self._unproved = False
-            derived = [(t, s.histories) for s in self._open.values() if s.derived for t in s.traces.values()]
-            for later, earlier in continuations(derived):
-                if later.homes and earlier.homes and later.homes[0] is not earlier.homes[0]:
-                    self._merge(earlier.homes[0], later.homes[0])
+        for later, earlier in self._continuations.pairs():
+            if later.homes and earlier.homes and later.homes[0] is not earlier.homes[0]:
+                self._merge(earlier.homes[0], later.homes[0])
         if self._open.get(session.id) is not session:
             return False
         if waiting and now_ns < self._due(session):
@@ -422,13 +424,14 @@ class SessionAssembler:
         return True
 
     def _merge(self, first: OpenSession, second: OpenSession) -> None:
-        for trace in list(second.traces.values()):
-            self._leave(second, trace)
+        for trace in second.traces.values():
             first.traces[trace.id] = trace
             first.size += trace.size
-            trace.homes = (*trace.homes, first)
+            trace.homes = tuple([first if home is second else home for home in trace.homes])
             for facts in trace.spans.values():
                 first.histories.pack(unpack(facts))
+        second.release()
+        self._open.pop(second.id, None)
         first.first_ns = min(first.first_ns, second.first_ns)
         first.last_ns = max(first.last_ns, second.last_ns)
         self._schedule(first)

@@ -10,7 +10,7 @@ from otel_evals.sessions.log_messages import with_logs
 from otel_evals.sessions.open import Trace
 from otel_evals.sessions.proof import Evidence, evidence
 
-__all__ = ["Concluded", "continuations"]
+__all__ = ["Concluded", "Continuations"]
 
 _OF_INSTANCE = ("service.instance.", "host.", "process.", "container.", "k8s.", "os.", "faas.instance", "cloud.")
 """Resource attributes in which instances of one application differ."""
@@ -18,43 +18,109 @@ REMEMBERED = 50_000
 """Last words of completed conversations that are remembered."""
 
 
-def continuations(traces: Iterable[tuple[Trace, Histories]]) -> list[tuple[Trace, Trace]]:
-    """(later, earlier) pairs. Of several earlier traces the one with the longest common history, then the latest."""
-    found = [(trace, _evidence(trace, histories)) for trace, histories in traces]
-    found.sort(key=lambda item: item[0].started())
-    said: dict[bytes, list[Trace]] = {}
-    for trace, told in found:
-        for digest in told.said:
-            said.setdefault(digest, []).append(trace)
-    pairs: list[tuple[Trace, Trace]] = []
-    continued: set[int] = set()
-    for later, told in found:
-        earlier = _continued_by(later, told, said, continued)
-        if earlier is not None:
-            continued.add(earlier.id)
-            pairs.append((later, earlier))
-    return pairs
+class Continuations:
+    """Open traces without a session id, by what they said and what their histories had heard.
 
+    Only what changed since the last look is read again, and only traces that share words with it are compared.
+    """
 
-def _continued_by(later: Trace, told: Evidence, said: dict[bytes, list[Trace]], continued: set[int]) -> Trace | None:
-    best: Trace | None = None
-    best_rank = (0, (0, 0))
-    for digest, weight in told.heard.items():
-        for earlier in said.get(digest, ()):
-            rank = (weight, earlier.started())
-            if earlier is later or earlier.id in continued or rank[1] >= later.started():
-                continue
-            if rank > best_rank and _service(earlier) == _service(later):
-                best, best_rank = earlier, rank
-    return best
+    def __init__(self) -> None:
+        self._changed: dict[int, tuple[Trace, Histories, int]] = {}
+        """By the time of the last change, the longest unchanged first."""
+        self._news: dict[int, Trace] = {}
+        """Read, but not yet compared."""
+        self._said: dict[bytes, dict[int, Trace]] = {}
+        self._heard: dict[bytes, dict[int, Trace]] = {}
 
+    def changed(self, trace: Trace, histories: Histories, now_ns: int) -> None:
+        """A trace is new or has grown."""
+        self._changed.pop(trace.id, None)
+        self._changed[trace.id] = (trace, histories, now_ns)
 
-def _evidence(trace: Trace, histories: Histories) -> Evidence:
-    if trace.evidence is None:
-        trace.evidence = evidence(with_logs(trace))
+    def read_quiet(self, before_ns: int, limit: int) -> None:
+        """Reads up to `limit` traces that have not changed since some time, so that `pairs` has little left to read."""
+        for _ in range(limit):
+            first = next(iter(self._changed.values()), None)
+            if first is None or first[2] > before_ns:
+                return
+            self._read(first[0], first[1])
+
+    def forget(self, trace: Trace) -> None:
+        """A trace is complete, or has turned out to belong to a session with an id."""
+        self._changed.pop(trace.id, None)
+        self._news.pop(trace.id, None)
+        self._withdraw(trace)
+
+    def pairs(self) -> list[tuple[Trace, Trace]]:
+        """(later, earlier) pairs among what changed and what shares words with it.
+
+        Of several earlier traces the one with the longest common history, then the latest.
+        """
+        for trace, histories, _ in list(self._changed.values()):
+            self._read(trace, histories)
+        found = sorted(self._related(list(self._news.values())), key=Trace.started)
+        self._news.clear()
+        pairs: list[tuple[Trace, Trace]] = []
+        continued: set[int] = set()
+        for later in found:
+            earlier = self._continued_by(later, continued)
+            if earlier is not None:
+                continued.add(earlier.id)
+                pairs.append((later, earlier))
+        return pairs
+
+    def _read(self, trace: Trace, histories: Histories) -> None:
+        self._changed.pop(trace.id, None)
+        self._withdraw(trace)
+        self._news[trace.id] = trace
+        told = evidence(with_logs(trace))
         for facts in trace.spans.values():
             histories.pack(facts)
-    return trace.evidence
+        trace.evidence = told
+        for index, digests in ((self._said, told.said), (self._heard, told.heard)):
+            for digest in digests:
+                index.setdefault(digest, {})[trace.id] = trace
+
+    def _withdraw(self, trace: Trace) -> None:
+        told = trace.evidence
+        if told is None:
+            return
+        for index, digests in ((self._said, told.said), (self._heard, told.heard)):
+            for digest in digests:
+                known = index.get(digest)
+                if known is not None:
+                    known.pop(trace.id, None)
+                    if not known:
+                        del index[digest]
+
+    def _related(self, traces: list[Trace]) -> list[Trace]:
+        """The traces, and all that are joined to them by common words, however many steps away."""
+        found = {trace.id: trace for trace in traces}
+        queue = list(traces)
+        while queue:
+            told = queue.pop().evidence
+            if told is None:
+                continue
+            for index, digests in ((self._heard, told.said), (self._said, told.heard)):
+                for digest in digests:
+                    for trace in index.get(digest, {}).values():
+                        if trace.id not in found:
+                            found[trace.id] = trace
+                            queue.append(trace)
+        return list(found.values())
+
+    def _continued_by(self, later: Trace, continued: set[int]) -> Trace | None:
+        best: Trace | None = None
+        best_rank = (0, (0, 0))
+        assert later.evidence is not None
+        for digest, weight in later.evidence.heard.items():
+            for earlier in self._said.get(digest, {}).values():
+                rank = (weight, earlier.started())
+                if earlier is later or earlier.id in continued or rank[1] >= later.started():
+                    continue
+                if rank > best_rank and _service(earlier) == _service(later):
+                    best, best_rank = earlier, rank
+        return best
 
 
 class Concluded:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from otel_evals.dialects.facts import Call, Message, Result
-from otel_evals.dialects.messages import read_text
 
 __all__ = ["ANSWER_TOOLS", "Portion", "answer_of", "correct_roles", "cut", "is_person"]
 
@@ -107,8 +106,3 @@ def correct_roles(messages: Sequence[Message], said: frozenset[str] | set[str], 
         else:
             out.append(message)
     return out
-
-
-def result_text(content: object) -> str:
-    """A tool result's text, for comparing."""
-    return content if isinstance(content, str) else read_text(content)

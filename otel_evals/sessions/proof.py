@@ -11,7 +11,7 @@ from otel_evals.sessions.portions import cut
 
 __all__ = ["Evidence", "evidence"]
 
-KEPT = 12
+KEPT = 6
 """Boundaries of a history that are remembered, the latest first."""
 
 
@@ -44,7 +44,8 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
 
 def _by_message(item: Facts, found: Evidence) -> None:
     """Histories message by message: once with the ids of tool calls, which are the stronger proof, once without."""
-    for with_ids in (True, False):
+    named = any(message.calls for message in (*item.inputs, *item.outputs))
+    for with_ids in (True, False) if named else (False,):
         digest = b"ids" if with_ids else b""
         boundaries: list[tuple[bytes, int]] = []
         for index, message in enumerate(item.inputs):

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from typing import NamedTuple
 
-__all__ = ["Lexicon"]
+__all__ = ["Found", "Lexicon"]
 
 _UNSPACED_LANGUAGES = frozenset({"ja", "zh", "ko", "ar", "hi"})
 """Found anywhere in the text: no spaces between words, or particles joined to their front."""
 _KEY = 3
+
+
+class Found(NamedTuple):
+    """Where an entry occurs."""
+
+    language: str
+    start: int
+    """Offset into the folded text."""
 
 
 class Lexicon:
@@ -41,13 +50,20 @@ class Lexicon:
 
     def find(self, folded: str) -> str | None:
         """The language of the first entry that occurs in a folded text, or None."""
+        found = self.search(folded)
+        return found and found.language
+
+    def search(self, folded: str) -> Found | None:
+        """The first entry that occurs in a folded text, or None."""
         for word in _WORD_START.finditer(folded):
             start = word.start()
             key = folded[start : start + _KEY]
             if key in self._sources and (found := self._pattern(key).match(folded, start)):
-                return found.lastgroup
+                return Found(found.lastgroup or "", start)
         if not folded.isascii():
-            return next((language for entry, language in self._anywhere if entry in folded), None)
+            for entry, language in self._anywhere:
+                if (start := folded.find(entry)) >= 0:
+                    return Found(language, start)
         return None
 
     def _pattern(self, key: str) -> re.Pattern[str]:

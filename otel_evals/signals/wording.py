@@ -9,7 +9,7 @@ from __future__ import annotations
 from otel_evals.signals.folding import clip, fold, words
 from otel_evals.signals.lexicon import Lexicon
 
-__all__ = ["acknowledges_failure", "asks", "frustration"]
+__all__ = ["acknowledges_failure", "admission", "asks", "frustration"]
 
 REASON_LETTERS = 4
 """Shorter words of an error message say nothing about its reason."""
@@ -22,12 +22,23 @@ def acknowledges_failure(text: str, message: str | None = None) -> bool:
         text: what the agent said.
         message: the tool's error message. Saying half of its words, and at least two, passes it on.
     """
-    folded = fold(clip(text))
-    if ADMISSION.find(folded):
-        return True
+    return admission(fold(clip(text)), message) is not None
+
+
+def admission(folded: str, message: str | None = None) -> int | None:
+    """Offset into a folded text at which it admits a failure, or passes on the reason; None: it does neither.
+
+    Args:
+        folded: what the agent said, folded, or at least in lower case with straight apostrophes.
+        message: the tool's error message, as above.
+    """
+    if found := ADMISSION.search(folded):
+        return found.start
     told = {word for word in words(fold(clip(message or ""))) if len(word) >= REASON_LETTERS}
-    shared = len(told.intersection(words(folded)))
-    return shared >= 2 and shared >= len(told) / 2
+    shared = told.intersection(words(folded))
+    if len(shared) < 2 or len(shared) < len(told) / 2:
+        return None
+    return min(folded.find(word) for word in shared)
 
 
 def frustration(text: str, folded: str, first: bool) -> str | None:
@@ -106,8 +117,12 @@ ADMISSION = Lexicon(
         (?:technical|temporary|some|an|the|this) (?:\w+ )?(?:issue|problem|trouble|difficult)
         (?:trouble|problems?|issues?|difficulty) (?:with|in|access|reach|connect|retriev|find|look)
         (?:timed out|time out|times out|time-out|timeout)
-        did(?:n't| not) (?:work|succeed|go through|respond|return)
-        does(?:n't| not) (?:work|respond|return)
+        did(?:n't| not) (?:work|succeed|go through|respond|return|answer|accept)
+        does(?:n't| not) (?:work|respond|return|answer|accept)
+        (?:taking|takes|took|taken) too long
+        refused (?:the|this|my|our|your) (?:request|input|connection)
+        not (?:enough|sufficient|eligible|accepted|allowed)
+        insufficient
         no (?:access|response|connection)\b
         (?:went|gone|goes) wrong
         not (?:possible|work|respond|reachable|succe|able)\w*

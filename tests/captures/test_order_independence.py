@@ -20,6 +20,8 @@ from otel_evals.spans.record import LogRecord_, SpanRecord
 from tests.captures.corpus import UNLIMITED, add, assemble, batches, rows
 from tests.captures.renaming import renamed
 
+pytestmark = pytest.mark.slow
+
 Batch = list[SpanRecord | LogRecord_]
 
 

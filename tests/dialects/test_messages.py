@@ -7,8 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
+from otel_evals.dialects.chunks import join_chunks
 from otel_evals.dialects.facts import Message
-from otel_evals.dialects.messages import arguments_of, join_chunks, read_messages, system_text
+from otel_evals.dialects.messages import read_messages, system_text
+from otel_evals.dialects.tool_calls import arguments_of
 
 USER_HI = [
     pytest.param([{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}], id="parts"),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_evals.evaluators.registry import create_evaluators, known_evaluators
+from otel_evals.evaluators.registry import create_evaluator, create_evaluators, known_evaluators
+from otel_evals.settings import EVALUATOR_NAMES
 from tests.evaluators.conversations import failed_call, session, turn
 
 EVALUATORS = create_evaluators(known_evaluators())
@@ -47,3 +48,8 @@ def test_the_rubric_explains_every_field_but_those_explained_for_all(evaluator):
     explained_for_all = {"reasoning", "confidence"}
     names = set(evaluator.answer.model_fields) - explained_for_all
     assert [name for name in names if f"`{name}`" not in evaluator.rubric] == []
+
+
+@pytest.mark.parametrize("name", EVALUATOR_NAMES)
+def test_the_default_questions_come_with_examples_that_are_the_same_for_every_session(name):
+    assert "\nExamples: " in create_evaluator(name).rubric

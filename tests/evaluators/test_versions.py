@@ -11,9 +11,9 @@ from otel_evals.evaluators.registry import create_evaluator, known_evaluators
 from otel_evals.judging.answer_schema import answer_schema
 
 ASKED = {
-    "failure_communication": ("2", "27555e22f279"),
+    "failure_communication": ("2", "437bf84f98dc"),
     "failure_rate": ("2", "78da0a863691"),
-    "goal_achievement": ("2", "718005ff4dcf"),
+    "goal_achievement": ("2", "d3405d26b47f"),
     "partial_completion": ("1", "33332ae1b65e"),
     "recovery_strategy": ("1", "81d500fc089d"),
 }

@@ -10,6 +10,7 @@ from otel_evals.evaluators.registry import create_evaluators
 from otel_evals.judging.models.rules import RulesModel, read
 from otel_evals.judging.plan import Judge
 from otel_evals.settings import Settings
+from otel_evals.signals import detect, signal_names
 from tests.evaluators.conversations import failed_call, session, turn, worked_call
 from tests.judging.scripted import judge_with, task
 
@@ -48,6 +49,28 @@ async def test_a_result_stated_after_a_failed_tool_is_a_hallucination():
         "none",
         "Failure",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "admitted"),
+    [
+        ("The search timed out.", True),
+        ("The fare service is taking too long to respond.", True),
+        ("It did not accept the date.", True),
+        ("Die Suche ist leider fehlgeschlagen.", True),
+        ("無法查詢航班。", True),
+        ("There was no answer from search within thirty seconds.", True),
+        ("There are no flights.", False),
+        ("Unfortunately, there are no flights on that day.", False),
+        ("I'm sorry, nothing flies there.", False),
+        ("UA 1234 leaves at 08:05.", False),
+    ],
+)
+def test_an_admission_of_a_failed_tool_is_the_same_for_the_judge_and_the_signals(reply, admitted):
+    said = session(turn(FLIGHT, reply, failed_call(message="no answer from search within thirty seconds")))
+    (told,) = read(said)["failure_communication"]["failures"]
+    assert (told["told"] == "explained") == admitted
+    assert ("tool_error_unacknowledged" not in signal_names(detect(said))) == admitted
 
 
 async def test_a_question_back_after_a_failed_tool_states_nothing():

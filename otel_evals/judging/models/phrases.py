@@ -1,4 +1,6 @@
-"""Words by which the `rules` judge recognises admissions, offers, evasions, thanks and annoyance.
+"""Words by which the `rules` judge recognises ignorance, offers, evasions, thanks and annoyance.
+
+How an agent admits that something failed is in `otel_evals.signals.wording`: signals and judge read it alike.
 
 Ours, small on purpose, lower case. A longer list would not make this a model; it is a floor that costs
 nothing. Languages: English, German, French, Spanish, Italian, Portuguese, Dutch, Chinese, Japanese, Korean.
@@ -6,7 +8,7 @@ nothing. Languages: English, German, French, Spanish, Italian, Portuguese, Dutch
 
 from __future__ import annotations
 
-__all__ = ["ADMITS", "ANNOYED", "CAUSE", "EVADES", "INTERNALS", "OFFERS", "RETRY", "THANKS", "TROUBLE"]
+__all__ = ["ADMITS", "ANNOYED", "CAUSE", "EVADES", "INTERNALS", "OFFERS", "RETRY", "THANKS"]
 
 ADMITS = (
     *("i don't know", "i do not know", "i'm not sure", "i am not sure", "i don't have", "i do not have"),
@@ -21,27 +23,6 @@ ADMITS = (
     *("できません", "모르겠", "할 수 없"),
 )
 """The agent says of itself that it does not know or cannot."""
-
-TROUBLE = (
-    *("timed out", "time out", "timeout", "could not", "couldn't", "unable", "n't able", "not able"),
-    *("cannot", "can't", "can not", "failed", "failure", "error", "an issue", "issues", "issue with"),
-    *("a problem", "problem with", "connection problem", "unavailable", "not available", "unreachable"),
-    *("not reachable", "be reached", "offline", "is down", "are down", "not respond", "n't respond"),
-    *("did not answer", "didn't answer", "too long", "no luck", "went wrong", "rejected", "refused"),
-    *("denied", "did not accept", "didn't accept", "not accepted", "technical difficult", "incomplete"),
-    *("garbled", "breaks off", "only part", "makes no sense", "make no sense", "left out", "not enough"),
-    *("n't enough", "insufficient", "not sufficient", "not eligible", "not allowed", "unfortunately"),
-    *("no longer available", "not found", "don't have", "do not have", "isn't working", "not working"),
-    *("nicht erreichbar", "nicht verfügbar", "konnte nicht", "konnte leider", "leider nicht", "fehler"),
-    *("fehlgeschlagen", "zeitüberschreitung", "nicht geantwortet", "störung", "n'a pas pu", "n'ai pas pu"),
-    *("impossible", "indisponible", "échoué", "erreur", "injoignable", "ne répond pas", "no se pudo"),
-    *("no ha sido posible", "no fue posible", "no está disponible", "no disponible", "falló", "fallo"),
-    *("no responde", "tiempo de espera", "non disponibile", "errore", "non raggiungibile", "non risponde"),
-    *("não foi possível", "indisponível", "falhou", "erro", "não responde", "niet beschikbaar", "mislukt"),
-    *("storing", "niet bereikbaar", "无法", "失败", "超时", "出错", "错误", "不可用", "失敗", "エラー"),
-    *("タイムアウト", "利用できません", "できませんでした", "실패", "오류", "시간 초과"),
-)
-"""Something did not work, whoever is to blame. Only read where a tool failed."""
 
 CAUSE = (
     *("timed out", "timeout", "time out", "too long", "did not answer", "didn't answer", "not respond"),

@@ -8,7 +8,7 @@ asserted after a tool failed and nothing else was asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,10 @@ from otel_evals.judging.models.phrases import (
     OFFERS,
     RETRY,
     THANKS,
-    TROUBLE,
 )
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest
 from otel_evals.sessions.model import Session, Turn
+from otel_evals.signals.wording import admission
 
 __all__ = ["RulesModel", "read"]
 
@@ -117,13 +117,23 @@ def _finding(turn: Turn, reading: _Reading, failed: list[FailedTool]) -> tuple[s
         # A turn may end with a tool that worked, such as a handover to a person.
         silent = failed or (turn.user and not turn.tool_calls and not reading.closing)
         return ("stall", "") if silent else (None, "")
-    if hit := (_hit(TROUBLE, reply) if failed else None) or _hit(ADMITS, reply):
-        return _honest(reply), _sentence(reading.reply, hit)
+    if (at := _admits(reply, failed)) is not None:
+        return _honest(reply), _sentence_at(reading.reply, at)
     if evasion := _evasion(turn, reading, reply):
         return "stall", _sentence(reading.reply, evasion)
     if failed and _asserts(turn, reply):
         return "hallucination", _sentence(reading.reply, "")
     return None, ""
+
+
+def _admits(reply: str, failed: Sequence[FailedTool]) -> int | None:
+    """Where the agent admits that a tool failed, or that it does not know or cannot; None: it does not."""
+    for failure in failed:
+        error = failure.calls[-1].error
+        if (at := admission(reply, error.message if error else None)) is not None:
+            return at
+    hit = _hit(ADMITS, reply)
+    return None if hit is None else reply.find(hit)
 
 
 def _honest(reply: str) -> str:
@@ -249,12 +259,12 @@ def _told(session: Session, failure: FailedTool) -> dict[str, Any]:
     turn = session.turns[index]
     text = _excerpt(_said(turn))
     reply = _folded(text)
-    hit = _hit(TROUBLE, reply) or _hit(ADMITS, reply)
-    evasion = None if hit else _hit(EVADES, reply)
-    quote = _sentence(text, hit or evasion or "") if reply else ""
+    admitted = _admits(reply, [failure])
+    evasion = None if admitted is not None else _hit(EVADES, reply)
+    quote = _sentence(text, evasion or "") if admitted is None else _sentence_at(text, admitted)
     if failure.mended:
-        told, quote = "recovered", quote if hit else ""
-    elif hit:
+        told, quote = "recovered", "" if admitted is None else quote
+    elif admitted is not None:
         told = "explained"
     elif evasion:
         told = "vague"
@@ -266,7 +276,7 @@ def _told(session: Session, failure: FailedTool) -> dict[str, Any]:
         "turn": index,
         "quote": quote,
         "told": told,
-        "cause": bool(hit) and _any(CAUSE, reply),
+        "cause": admitted is not None and _any(CAUSE, reply),
         "next_step": "specific" if offers else "generic" if _any(RETRY, reply) else "none",
         "flaw": "internals" if _any(INTERNALS, reply) else "none",
     }
@@ -356,7 +366,11 @@ def _hit(words: tuple[str, ...], text: str) -> str | None:
 
 def _sentence(text: str, word: str) -> str:
     """The sentence around a word, verbatim; the first one for an empty word."""
-    at = max(0, _folded(text).find(word))
+    return _sentence_at(text, max(0, _folded(text).find(word)))
+
+
+def _sentence_at(text: str, at: int) -> str:
+    """The sentence at an offset, verbatim."""
     for match in _SENTENCE.finditer(text):
         if match.end() > at and match.group().strip():
             sentence = match.group().strip()

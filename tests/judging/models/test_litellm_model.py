@@ -17,10 +17,6 @@ import pytest
 litellm = pytest.importorskip("litellm")
 
 from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
-from openinference.instrumentation.openai import OpenAIInstrumentor  # noqa: E402
-from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 
 from otel_evals.judging.models.litellm_model import LiteLLMModel  # noqa: E402
 from otel_evals.judging.models.protocol import ChatReply, ModelError  # noqa: E402
@@ -424,21 +420,6 @@ def test_a_missing_litellm_is_refused_with_the_remedy(monkeypatch: pytest.Monkey
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"otel-evals\[litellm\]"):
         LiteLLMModel("anthropic/claude")
-
-
-# Instrumentors
-
-
-def test_an_instrumented_openai_package_makes_no_span_of_our_call(gpt: LiteLLMModel) -> None:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    OpenAIInstrumentor().instrument(tracer_provider=provider)
-    try:
-        ask(gpt)
-    finally:
-        OpenAIInstrumentor().uninstrument()
-    assert exporter.get_finished_spans() == ()
 
 
 def test_a_litellm_that_cannot_be_used_is_a_named_failure(
