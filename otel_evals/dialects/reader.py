@@ -57,6 +57,8 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 )
 
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
+_VERBS = frozenset(("invoke_agent", "agent_run", "run_agent", "create_agent"))
+_LONGEST_AGENT_NAME = 64
 
 
 _SHARED: dict[tuple[str, ...], Names] = {}
@@ -144,6 +146,8 @@ class Reader:
         agent = view.text("agent")
         if agent and agent.lower() not in _PSEUDO_AGENTS and not is_redacted(agent):
             facts.agent = agent
+        elif facts.kind == "agent" and view.said_agent:
+            facts.agent = _agent_in(record.name)
         facts.model = view.text("model")
         facts.response_id = view.text("response_id")
         facts.user_id = view.text("user_id")
@@ -162,6 +166,18 @@ class Reader:
             kept = {key: attributes[key] for key in self._keep_attributes if key in attributes}
             if kept:
                 facts.rare().kept = kept
+
+
+def _agent_in(span_name: str) -> str | None:
+    """The agent in the name of an agent's span: `invoke_agent X`, `agent_run [X]`, `X.run`, or `X` itself.
+
+    Only short names on one line: agents are few, and their names become metric attributes.
+    """
+    verb, _, rest = span_name.partition(" ")
+    name = (rest if "agent" in verb and rest and "_" in verb else span_name).strip("[] ").split(".")[0].strip()
+    if not name or len(name) > _LONGEST_AGENT_NAME or "\n" in name or name.lower() in _PSEUDO_AGENTS:
+        return None
+    return None if name in _VERBS else name
 
 
 def _spoken_events(record: SpanRecord) -> Spoken | None:

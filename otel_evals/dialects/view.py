@@ -122,7 +122,7 @@ class Names:
 class View:
     """What the attributes of one span say, field by field."""
 
-    __slots__ = ("_explain", "failure_hint", "fields", "kind", "sessions", "sources")
+    __slots__ = ("_explain", "failure_hint", "fields", "kind", "said_agent", "sessions", "sources")
 
     def __init__(self, attributes: Mapping[str, Any], names: Names, explain: bool = False) -> None:
         fields: dict[str, list[tuple[int, str, Any]]] = {}
@@ -131,6 +131,8 @@ class View:
         implied: list[tuple[int, Kind]] = []
         named: list[tuple[int, str, str]] = []
         self.failure_hint = False
+        self.said_agent = False
+        """The span calls itself an agent in so many words, so its name is the agent's."""
         known = names.meanings()
         for key, value in attributes.items():
             try:
@@ -152,9 +154,11 @@ class View:
                     indexed = {}
                 _place(indexed.setdefault(meaning.indexed, {}), meaning.path, value)
             if meaning.kinds is not None:
-                kind = meaning.kinds[1].get(str(value).strip('"').lower())
+                word = str(value).strip('"').lower()
+                kind = meaning.kinds[1].get(word)
                 if kind is not None:
                     stated.append((meaning.kinds[0], kind))
+                    self.said_agent |= kind == "agent" and "agent" in word
             if meaning.implied is not None:
                 implied.append(meaning.implied)
             if meaning.session is not None and (session := session_value(value)) is not None:

@@ -390,10 +390,18 @@ class SessionAssembler:
         )
         try:
             return build_session(head, facts)
-        except Exception as error:  # one poisonous session must not stop the others
+        except Exception as error:  # one poisonous session must not stop the others; it is accounted for like them
             self.poisoned += 1
-            logger.warning("session %s skipped: %s", session_id, type(error).__name__)
-            return None
+            logger.warning("otel-evals: a session cannot be read (%s)", type(error).__name__)
+            return Session(
+                session_id=session_id,
+                session_key=head.session_key,
+                derived=session.derived,
+                generation=generation,
+                completion=reason,
+                evaluable=False,
+                not_evaluable_reason="unreadable",
+            )
 
     def _identity(self, session: OpenSession, traces: list[Trace], now_ns: int) -> tuple[str, int]:
         """Id and generation; without an id of its own a session has its first trace's, or that of what it resumes."""

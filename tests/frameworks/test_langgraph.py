@@ -105,6 +105,7 @@ def test_two_turns_with_a_failing_tool_become_one_right_session(scripted_judge: 
     call = session.turns[0].tool_calls[0]
     assert call.error is not None
     assert call.error.type == "TimeoutError"
+    assert session.agents == ("travel-agent",)
     assert session.conversation_id is None, "the application set no gen_ai.conversation.id"
 
 

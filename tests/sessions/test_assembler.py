@@ -338,6 +338,18 @@ def test_a_poisonous_span_is_isolated(attributes: dict[str, Any]) -> None:
     assert "good" in {session.session_id for session in assembler.flush(1)}
 
 
+def test_a_session_that_cannot_be_built_is_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Session:
+        raise RecursionError
+
+    monkeypatch.setattr("otel_evals.sessions.assembler.build_session", broken)
+    assembler = SessionAssembler(IDLE)
+    assembler.add_span(agent("Hi", "Hello", "odd", trace=1), at(0))
+    [session] = assembler.flush(1)
+    assert (session.session_id, session.evaluable, session.not_evaluable_reason) == ("odd", False, "unreadable")
+    assert assembler.poisoned == 1
+
+
 def test_what_is_no_record_at_all_is_counted_and_skipped() -> None:
     assembler = SessionAssembler(IDLE)
     assembler.add_span(None, at(0))  # type: ignore[arg-type]
