@@ -45,7 +45,7 @@ lint: install ## ruff, mypy --strict and the import contract
 	$(BIN)/lint-imports
 
 bench: install ## measure what it costs and holds, side by side (JSON, last line of each)
-	@for name in hot_path import_cost assembly judge_cost judge_throughput sampling; do \
+	@for name in hot_path import_cost assembly judge_cost judge_throughput tau_bench sampling; do \
 	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 

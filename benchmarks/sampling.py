@@ -13,17 +13,24 @@ until there are 100,000.
 - prediction_powered: the same sample, and for every session its stratum's failure rate of an earlier month as the
   prediction, `prediction_powered`.
 
+Memory: bytes that the assembler holds per open session for the same conversations, exported in the GenAI conventions,
+once as sessions that may be judged and once as sessions that may not.
+
 A figure is the least number of judgements with which the mean half-width of the interval is at most 0.02.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import random
 import statistics
+import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.report import goal, report
@@ -35,11 +42,16 @@ from otel_evals.sampling.estimate import (
     weighted_rate,
 )
 from otel_evals.sampling.sampler import Sampler
+from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
+from otel_evals.sessions.light import EarlyDecision
 from otel_evals.sessions.model import Session
 from otel_evals.settings import Settings
-from otel_evals.signals import detect, signal_names
+from otel_evals.signals import detect, reduce, signal_names
+from otel_evals.spans.files import read_file
+from otel_evals.spans.record import SpanRecord
 from tests.sampling.month import binomial
 from tests.tau_bench import tau_bench
+from tests.tau_bench_spans import write_spans
 
 SESSIONS = 100_000
 MARGIN = 0.02
@@ -159,6 +171,29 @@ def microseconds(work: Callable[[Session], object], sessions: Sequence[Session],
     return round(min(figures), 2)
 
 
+def held(path: Path, early: EarlyDecision | None) -> float:
+    """Bytes per open session."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        assembler = SessionAssembler(AssemblerLimits(idle_s=1e6, max_age_s=1e9), early)
+        for record in read_file(path):
+            if isinstance(record, SpanRecord):
+                assembler.add_span(record, 1)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] / assembler.open_sessions
+    finally:
+        tracemalloc.stop()
+
+
+def memory() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_spans(Path(folder) / "spans.jsonl")
+        held(path, EarlyDecision(lambda *_: 0.0, reduce))  # compiles the patterns, which are no session's
+        full, light = held(path, None), held(path, EarlyDecision(lambda *_: 0.0, reduce))
+    return {"full_bytes": round(full), "light_bytes": round(light), "ratio": round(light / full, 3)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lives", type=int, default=30, help="simulated populations per figure")
@@ -182,6 +217,7 @@ def main() -> None:
                 lambda session: sampler.can_pick(session.session_id), sessions, arguments.rounds
             ),
             "signals_us": microseconds(detect, sessions, arguments.rounds),
+            "held_per_open_session": memory(),
             "turns_per_session": round(statistics.fmean(len(session.turns) for session in sessions), 1),
         },
         {

@@ -24,9 +24,10 @@ from otel_evals.queues.memory import MemoryQueue
 from otel_evals.queues.protocol import SessionQueue
 from otel_evals.sampling.sampler import Sampler
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
+from otel_evals.sessions.light import EarlyDecision
 from otel_evals.sessions.model import Session
 from otel_evals.settings import Settings, SettingsError
-from otel_evals.signals import detect
+from otel_evals.signals import detect, reduce
 from otel_evals.spans.record import LogRecord_, SpanRecord
 from otel_evals.telemetry.emitter import Emitter
 
@@ -106,7 +107,8 @@ class Pipeline:
         self.sampler = sampler or Sampler(settings)
         self.queue: SessionQueue = queue or MemoryQueue(settings.queue_capacity)
         self.ledger = Ledger()
-        self.assembler = SessionAssembler(assembler_limits(settings, self.sampler))
+        early = EarlyDecision(self.sampler.chance, reduce) if settings.early_decision else None
+        self.assembler = SessionAssembler(assembler_limits(settings, self.sampler), early)
         self._emitter = emitter
         self._clock = clock
         self._on_result = on_result
@@ -130,23 +132,29 @@ class Pipeline:
     def complete(self, now_ns: int, open_traces: Collection[int] = ()) -> Iterator[Session]:
         """Decide on each session that is complete by now; yields them one by one, so that the caller can pause."""
         for session in self.assembler.poll(now_ns, open_traces):
-            self._decide(session)
-            yield session
+            yield self._decide(session)
 
     def flush(self, now_ns: int) -> Iterator[Session]:
         """Complete and decide on all open sessions."""
         for session in self.assembler.flush(now_ns):
-            self._decide(session)
-            yield session
+            yield self._decide(session)
 
-    def _decide(self, session: Session) -> None:
+    def _decide(self, session: Session) -> Session:
         self.ledger.complete()
         signals = self._signals(session)
+        if not session.content_kept:
+            session = session.without_content()
         if self._emitter is not None:
             self._isolated("count", lambda: self._emit_completed(session, signals))
-        decision, rule = self._offer(session, signals)
+        decision: Decision | None
+        try:
+            decision, rule = self._offer(session, signals)
+        except Exception as error:  # whatever it is, a completed session gets its decision
+            logger.warning("otel-evals: a session could not be decided on (%s)", type(error).__name__)
+            decision, rule = "unscorable", UNMATCHED_RULE
         if decision is not None:
             self._record(session, decision, rule)
+        return session
 
     def _offer(self, session: Session, signals: tuple[str, ...]) -> tuple[Decision | None, str]:
         """The decision, or None when the session now waits for a judge; and the sampling rule."""

@@ -50,7 +50,8 @@ class EvaluationSpanProcessor(SpanProcessor):
         redactor: Every text goes through this callable before the judge sees it, after the patterns of the settings;
             or a `Redactor` instead of those. What it raises leaves the session unjudged.
         on_result: Called with each `JudgedSession`, on the judge thread.
-        on_decision: Called with each completed session, its decision and sampling rule.
+        on_decision: Called with each completed session, its decision and sampling rule; a session that could
+            not be picked from its first span on arrives without its texts.
 
     Raises:
         SettingsError: a setting was refused.

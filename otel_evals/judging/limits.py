@@ -103,6 +103,11 @@ class CallLimiter:
         """Seconds for which no call starts because the provider asked for a pause."""
         return max(0.0, self._held_until_s - self._clock())
 
+    @property
+    def at_once(self) -> bool:
+        """A call would certainly not have to wait."""
+        return not self._slots.locked() and self._requests is None and self._tokens is None and not self.held_s
+
     @asynccontextmanager
     async def call(self, estimated_tokens: int = 0) -> AsyncIterator[Permit]:
         """Wait for leave, hold it for the block, then settle the tokens.

@@ -46,7 +46,9 @@ class MemoryQueue:
     def next_ns(self) -> int | None:
         if self._tasks:
             return 0
-        return self._later[0][0] if self._later else None
+        with contextlib.suppress(IndexError):  # taken meanwhile, when another thread asks
+            return self._later[0][0]
+        return None
 
     def size(self) -> int:
         return len(self._tasks) + len(self._later)

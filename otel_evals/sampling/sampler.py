@@ -108,6 +108,8 @@ class Sampler:
         if rule.exclude:
             return SamplingDecision("filtered", rule.name, dict.fromkeys(self._evaluators, 0.0), {})
         probabilities = plan.rates[rule.name]
+        if session.chance < 1.0:  # content that was not kept cannot be judged: the early decision counts
+            probabilities = {name: min(rate, session.chance) for name, rate in probabilities.items()}
         if plan.paused:
             return SamplingDecision("paused", rule.name, probabilities, {})
         position = draw(session.session_id, self._salt)
@@ -136,6 +138,13 @@ class Sampler:
     def can_pick(self, session_id: str, known: Mapping[str, Any] = MappingProxyType({})) -> bool:
         """False when no rule can pick this session at present rates: its content need not be kept.
 
+        Arguments as for `chance`.
+        """
+        return self.chance(session_id, known) > 0.0
+
+    def chance(self, session_id: str, known: Mapping[str, Any] = MappingProxyType({})) -> float:
+        """The highest probability that a session can still get at present rates; 0.0: no rule can pick it.
+
         Args:
             session_id: the session's id.
             known: facts that are final at the first span, e.g. `{"service": …, "version": …, "environment": …}`
@@ -144,8 +153,9 @@ class Sampler:
         plan = self._plan
         position = draw(session_id, self._salt)
         if plan.paused or position >= plan.highest:
-            return False
-        return not known or position < plan.ceiling(known)
+            return 0.0
+        ceiling = plan.ceiling(known) if known else plan.highest
+        return ceiling if position < ceiling else 0.0
 
     @property
     def attributes(self) -> frozenset[str]:

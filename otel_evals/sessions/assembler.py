@@ -18,7 +18,8 @@ from otel_evals.dialects.reader import Reader
 from otel_evals.dialects.session_keys import rank_of
 from otel_evals.sessions.build import SessionHead, build_session
 from otel_evals.sessions.continuations import Concluded, Continuations
-from otel_evals.sessions.histories import unpack
+from otel_evals.sessions.histories import Histories, unpack
+from otel_evals.sessions.light import EarlyDecision, LightMemory, Reduction, known_early
 from otel_evals.sessions.log_messages import same_words, size_of
 from otel_evals.sessions.membership import members
 from otel_evals.sessions.model import CompletionReason, Session
@@ -65,8 +66,11 @@ class AssemblerLimits:
 class SessionAssembler:
     """Spans and logs in, completed sessions out."""
 
-    def __init__(self, limits: AssemblerLimits = AssemblerLimits()) -> None:
+    def __init__(self, limits: AssemblerLimits = AssemblerLimits(), early: EarlyDecision | None = None) -> None:
+        """An assembler that keeps all content, or, given an early decision, that of sessions that may be judged."""
         self._limits = limits
+        self._early = early
+        self._reduction = Reduction(early.reduce) if early is not None else None
         self._reader = Reader(
             session_keys=limits.session_keys,
             goal_attributes=limits.goal_attributes,
@@ -174,6 +178,7 @@ class SessionAssembler:
         trace = self._traces.get(facts.trace_id)
         if trace is None and done is not None and facts.start_ns <= done:
             self.late_spans += 1
+            self._unclaimed = {}
             return
         if trace is None:
             trace = self._new_trace(facts.trace_id, now_ns)
@@ -190,10 +195,12 @@ class SessionAssembler:
         """What the reader remembers of the session that a span seems to belong to."""
         trace = self._traces.get(trace_id)
         if trace is not None and trace.homes:
-            return trace.homes[0].histories.recent
-        for _, session_id in sessions:
+            home = trace.homes[0]
+            # Of a trace that several sessions share, a light one may not remember what the others keep.
+            return home.histories.recent if home.chance > 0.0 or trace.light else {}
+        for rank, (_, session_id) in enumerate(sessions):
             session = self._open.get(session_id)
-            if session is not None:
+            if session is not None and (session.chance > 0.0 or rank == 0):
                 return session.histories.recent
         self._unclaimed = {}
         return self._unclaimed
@@ -217,6 +224,8 @@ class SessionAssembler:
             trace = self._new_trace(trace_id, now_ns)
         if trace.logs is None:
             trace.logs = {}
+        if trace.light and self._reduction is not None:
+            self._reduction.spoken(spoken)
         known = trace.logs.setdefault(record.span_id, [])
         if any(time_ns == record.time_ns and time_ns and same_words(item, spoken) for time_ns, item in known):
             return
@@ -254,7 +263,7 @@ class SessionAssembler:
         for session_id in wanted:
             session = self._open.get(session_id)
             if session is None:
-                session = self._new_session(session_id, not values, now_ns)
+                session = self._new_session(session_id, trace, not values, now_ns)
             if trace.id not in session.traces:
                 session.traces[trace.id] = trace
                 session.size += trace.size
@@ -262,10 +271,44 @@ class SessionAssembler:
                 trace.homes = (*trace.homes, session) if trace.homes else session.alone
         if len(trace.homes) > 1:
             trace.homes = tuple(sorted(trace.homes, key=lambda home: wanted.index(home.id)))
+        for home in trace.homes if trace.light else ():
+            self._lose_content(home)
+        self._repack(trace)
+
+    def _repack(self, trace: Trace) -> None:
+        """Moves what a trace said into the storage of its session, reduced where all its sessions are light."""
+        reduction = self._reduction
+        newly = reduction is not None and not trace.light and all(home.chance <= 0.0 for home in trace.homes)
         histories = trace.homes[0].histories
+        size = 0
         for facts in trace.spans.values():
             if facts.heard is not None:
-                histories.pack(unpack(facts))
+                unpack(facts)
+                if newly and reduction is not None:
+                    reduction.facts(facts)
+                size += SPAN_OVERHEAD + histories.pack(facts)
+        if newly and reduction is not None:
+            trace.light = True
+            for _, spoken in [item for logs in (trace.logs or {}).values() for item in logs]:
+                reduction.spoken(spoken)
+                size += sum(size_of(m) for m in (*spoken.inputs, *spoken.outputs))
+            self._resize(trace, size)
+
+    def _resize(self, trace: Trace, size: int) -> None:
+        self.buffered_bytes += size - trace.size
+        for home in trace.homes:
+            home.size += size - trace.size
+        trace.size = size
+
+    def _lose_content(self, session: OpenSession) -> None:
+        """Makes a session light: content that it should have was reduced before a span named it."""
+        if session.chance <= 0.0 or self._reduction is None:
+            return
+        session.chance = 0.0
+        session.histories = Histories()
+        session.histories.recent = LightMemory(self._reduction)
+        for trace in session.traces.values():
+            self._repack(trace)
 
     def _leave(self, home: OpenSession, trace: Trace) -> None:
         trace.homes = tuple([other for other in trace.homes if other is not home])
@@ -275,11 +318,16 @@ class SessionAssembler:
         home.size -= trace.size
         if not home.traces:
             self._open.pop(home.id, None)
+            home.release()
 
-    def _new_session(self, session_id: str, derived: bool, now_ns: int) -> OpenSession:
+    def _new_session(self, session_id: str, trace: Trace, derived: bool, now_ns: int) -> OpenSession:
         session = OpenSession(session_id, derived, now_ns)
         session.generation = self._done.get(session_id, 0) + 1
         session.histories.recent, self._unclaimed = self._unclaimed, {}
+        if self._early is not None and self._reduction is not None and not derived:
+            session.chance = self._early.chance(session_id, known_early(trace))
+            if session.chance <= 0.0:
+                session.histories.recent = LightMemory(self._reduction)
         self._open[session_id] = session
         self._schedule(session)
         if len(self._open) > self._limits.max_open_sessions:
@@ -287,6 +335,8 @@ class SessionAssembler:
         return session
 
     def _touch(self, trace: Trace, facts: Facts, now_ns: int) -> None:
+        if trace.light and self._reduction is not None:
+            self._reduction.facts(facts)
         size = SPAN_OVERHEAD + trace.homes[0].histories.pack(facts)
         if trace.ids == facts.sessions:
             trace.ids = facts.sessions  # packed: one for the whole session
@@ -387,6 +437,7 @@ class SessionAssembler:
             goal=self._limits.goal,
             truncated=reason == "bytes",
             max_turns=self._limits.max_turns,
+            chance=session.chance,
         )
         try:
             return build_session(head, facts)
@@ -401,6 +452,7 @@ class SessionAssembler:
                 completion=reason,
                 evaluable=False,
                 not_evaluable_reason="unreadable",
+                chance=session.chance,
             )
 
     def _identity(self, session: OpenSession, traces: list[Trace], now_ns: int) -> tuple[str, int]:

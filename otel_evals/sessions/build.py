@@ -33,6 +33,7 @@ class SessionHead:
     """The configured goal, where the session has none of its own."""
     truncated: bool = False
     max_turns: int = 200
+    chance: float = 1.0
 
 
 def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
@@ -69,6 +70,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         end_ns=max((f.end_ns for f in facts), default=0),
         span_count=len(facts),
         attributes=_kept(ordered),
+        chance=head.chance,
     )
 
 

@@ -51,6 +51,11 @@ class ToolCall(_Frozen):
     span_id: str | None = None
     """16 hex digits of the tool's own span, where it had one."""
 
+    def without_content(self) -> ToolCall:
+        """The call without what went in and came out."""
+        error = self.error and ToolFailure(type=self.error.type)
+        return self.model_copy(update={"arguments": None, "result": None, "error": error})
+
 
 class Turn(_Frozen):
     """One message of the person and all that the agent did until its answer."""
@@ -72,6 +77,18 @@ class Turn(_Frozen):
     """The turn itself broke (dead model, unhandled exception), as the trace says it."""
     sources: tuple[str, ...] = ()
     """Where each fact came from, a line each; only where explanations were asked for."""
+
+    def without_content(self) -> Turn:
+        """The turn without what was said."""
+        return self.model_copy(
+            update={
+                "user": None,
+                "agent": None,
+                "interim": (),
+                "tool_calls": tuple(call.without_content() for call in self.tool_calls),
+                "error": self.error and ToolFailure(type=self.error.type),
+            }
+        )
 
 
 class Usage(_Frozen):
@@ -122,6 +139,24 @@ class Session(_Frozen):
     span_count: int = 0
     attributes: dict[str, Any] = Field(default_factory=dict)
     """Further attributes that the configuration asked to keep."""
+    chance: float = 1.0
+    """The highest probability with which it could still be judged when it began, which is when its content was kept
+    or given up: later changes of rates do not raise it."""
+
+    @property
+    def content_kept(self) -> bool:
+        """False for a light session: its texts stand for what was said, and cannot be judged."""
+        return self.chance > 0.0
+
+    def without_content(self) -> Session:
+        """The session with all that was said left out: what happened, when and where, stays."""
+        return self.model_copy(
+            update={
+                "turns": tuple(turn.without_content() for turn in self.turns),
+                "system_prompt": None,
+                "goal": None,
+            }
+        )
 
     @property
     def agent_name(self) -> str | None:

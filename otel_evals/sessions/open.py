@@ -23,6 +23,7 @@ class Trace:
         "id",
         "ids",
         "last_ns",
+        "light",
         "logs",
         "resource",
         "size",
@@ -44,6 +45,8 @@ class Trace:
         self.start_ns = 0
         """Start of its first span."""
         self.evidence: Evidence | None = None
+        self.light = False
+        """All that it said has been reduced."""
 
     def started(self) -> tuple[int, int]:
         """Start of the first span, and the id to break ties."""
@@ -62,6 +65,7 @@ class OpenSession:
 
     __slots__ = (
         "alone",
+        "chance",
         "derived",
         "due_ns",
         "ended",
@@ -87,6 +91,8 @@ class OpenSession:
         self.ended: int | None = None
         self.generation = 1
         self.size = 0
+        self.chance = 1.0
+        """The highest probability with which it may be judged; at 0.0 it is light: no content is kept."""
         self.due_ns = 0
         self.queued = False
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from otel_evals.dialects.facts import Call, Message, Result
 
-__all__ = ["ANSWER_TOOLS", "Portion", "answer_of", "correct_roles", "cut", "is_person"]
+__all__ = ["ANSWER_TOOLS", "OBSERVATION", "Portion", "answer_of", "correct_roles", "cut", "is_person"]
 
 ANSWER_TOOLS = frozenset(("final_answer", "finish", "final_result", "respond_to_user", "submit_answer"))
 """Tools through which some agents speak their answer."""
-_OBSERVATION = ("Observation:", "Observation\n", "Tool result:", "Tool output:", "Calling tools:", "Error:\nTool")
+OBSERVATION = ("Observation:", "Observation\n", "Tool result:", "Tool output:", "Calling tools:", "Error:\nTool")
+"""How tool results begin that travel as the person's messages."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +39,7 @@ def is_person(message: Message) -> bool:
         message.role == "user"
         and bool(message.text.strip())
         and not message.results
-        and not message.text.lstrip().startswith(_OBSERVATION)
+        and not message.text.lstrip().startswith(OBSERVATION)
     )
 
 

@@ -4,6 +4,7 @@ A signal says "look here"; it is not a verdict. Its `detail` counts and names me
 content, so it may go wherever metrics go.
 """
 
+from otel_evals.signals.reduction import reduce
 from otel_evals.signals.scan import SIGNAL_NAMES, Signal, SignalScan, detect, signal_names
 from otel_evals.signals.wording import acknowledges_failure, frustration
 
@@ -14,5 +15,6 @@ __all__ = [
     "acknowledges_failure",
     "detect",
     "frustration",
+    "reduce",
     "signal_names",
 ]

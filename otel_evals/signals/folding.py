@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clip", "fold", "words"]
+__all__ = ["clip", "fold", "is_spaced", "words"]
 
 SCAN_CHARACTERS = 16_384
 """Longer texts are read at their head, and a quarter of this at their tail: bounds the cost."""
@@ -34,10 +34,15 @@ def fold(text: str) -> str:
     return united.casefold().replace("’", "'").replace("ʼ", "'")
 
 
+def is_spaced(folded: str) -> bool:
+    """Spaces stand between the words of a folded text."""
+    return folded.isascii() or not _UNSPACED.search(folded)
+
+
 def words(folded: str) -> list[str]:
     """The words of a folded text; pairs of characters where the script puts no spaces between words."""
     found = _WORD.findall(folded)
-    if folded.isascii() or not _UNSPACED.search(folded):
+    if is_spaced(folded):
         return found
     letters = "".join(found)
     return [letters[i : i + 2] for i in range(len(letters) - 1)]

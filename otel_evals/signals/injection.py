@@ -16,26 +16,28 @@ import orjson
 from otel_evals.sessions.model import Turn
 from otel_evals.signals.folding import clip, fold
 
-__all__ = ["addresses_judge", "is_suspect"]
+__all__ = ["addresses_judge", "is_suspect", "suspect_at"]
 
 
 def addresses_judge(turn: Turn) -> bool:
     """Some text of the turn, of the person, the agent or a tool, addresses the judge."""
     # One long text costs a fraction of many short ones; the separator keeps patterns from reaching across.
     folded = ".\n".join(fold(clip(text)) for text in _texts(turn))
-    return _matches(folded)
+    return suspect_at(folded) is not None
 
 
 def is_suspect(text: str) -> bool:
     """The text addresses a judge or overrides instructions; of long texts head and tail are read."""
-    return _matches(fold(clip(text)))
+    return suspect_at(fold(clip(text))) is not None
 
 
-def _matches(folded: str) -> bool:
+def suspect_at(folded: str) -> int | None:
+    """Offset into a folded text at which it does so; None: it does not."""
     for anchor in _ANCHORS if folded.isascii() else _ALL_ANCHORS:
         if anchor in folded:
-            return _injection().search(folded) is not None
-    return False
+            found = _injection().search(folded)
+            return None if found is None else found.start()
+    return None
 
 
 def _texts(turn: Turn) -> Iterator[str]:

@@ -7,9 +7,9 @@ anger) a judge has to find; what they hit wrongly costs one judgement, never a s
 from __future__ import annotations
 
 from otel_evals.signals.folding import clip, fold, words
-from otel_evals.signals.lexicon import Lexicon
+from otel_evals.signals.lexicon import Found, Lexicon
 
-__all__ = ["acknowledges_failure", "admission", "asks", "frustration"]
+__all__ = ["acknowledges_failure", "admission", "asks", "frustration", "reproach"]
 
 REASON_LETTERS = 4
 """Shorter words of an error message say nothing about its reason."""
@@ -49,9 +49,14 @@ def frustration(text: str, folded: str, first: bool) -> str | None:
         folded: the same, folded.
         first: it is the first message. A bad mood that somebody arrives with is no evidence about the agent.
     """
-    if language := (REPROACH if first else REPROACH_OR_MOOD).find(folded):
-        return f"wording ({language})"
+    if found := reproach(folded, first):
+        return f"wording ({found.language})"
     return "capitals or punctuation" if _shouts(text) else None
+
+
+def reproach(folded: str, first: bool) -> Found | None:
+    """Where a folded message reproaches the agent or, if it is not the first one, shows a bad mood."""
+    return (REPROACH if first else REPROACH_OR_MOOD).search(folded)
 
 
 def asks(answer: str) -> bool:

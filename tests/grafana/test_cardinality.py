@@ -55,7 +55,7 @@ def examples() -> list[Session]:
     sessions: list[Session] = []
     handle = attach(
         tracers,
-        settings=Settings(rate=0.0, idle_timeout=3600),
+        settings=Settings(rate=1.0, idle_timeout=3600),
         on_decision=lambda session, decision, rule: sessions.append(session),
     )
     play(plan_sessions(60, seed=3), tracers.get_tracer("test"), 1e6, wait_until=lambda real_s: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -197,3 +198,17 @@ def test_in_an_application_a_paused_session_is_judged_later_without_a_busy_loop(
     assert result.judgement.errors == ("rate_limited",)
     assert app.handle.stats()["decisions"] == {"judged": 1}
     assert taken < 20
+
+
+def test_a_shutdown_does_not_wait_for_a_pause_that_outlasts_it(
+    make_app: Callable[..., App],  # noqa: F811
+    scripted_judge: ScriptedJudge,
+) -> None:
+    scripted_judge.fault("rate_limited", times=1, retry_after=60)
+    app = make_app(judge_model=OpenAICompatibleModel("judge", scripted_judge.base_url, "key"))
+    run_conversation(app.tracer_provider, "c-1")
+    began = time.monotonic()
+    app.handle.shutdown(20_000)
+    assert time.monotonic() - began < 10
+    assert len(scripted_judge.requests) == 1
+    assert app.handle.stats()["decisions"] == {"expired": 1}

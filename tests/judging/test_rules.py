@@ -73,6 +73,14 @@ def test_an_admission_of_a_failed_tool_is_the_same_for_the_judge_and_the_signals
     assert ("tool_error_unacknowledged" not in signal_names(detect(said))) == admitted
 
 
+def test_a_mood_that_somebody_arrives_with_is_no_reproach_to_the_agent():
+    mood = "I'm really frustrated, my flight was delayed."
+    first = session(turn(mood, "I'm sorry to hear that. Which flight is it?"))
+    later = session(turn(FLIGHT, "It depends."), turn(mood, "I understand."))
+    assert read(first)["goal_achievement"]["negative_signals"] == []
+    assert read(later)["goal_achievement"]["negative_signals"] == [{"turn": 1, "quote": mood}]
+
+
 async def test_a_question_back_after_a_failed_tool_states_nothing():
     assert (await labels(turn(FLIGHT, "Which airport do you prefer?", failed_call())))[0] == "not_applicable"
 

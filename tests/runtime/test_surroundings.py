@@ -126,6 +126,17 @@ def test_no_key_and_no_conversation_text_reaches_the_logs(
         assert secret not in caplog.text
 
 
+def test_a_session_that_cannot_be_decided_on_is_accounted_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("rule")
+
+    monkeypatch.setattr(app.handle._runtime.sampler, "decide", broken)
+    run_conversation(app.tracer_provider, "c-1")
+    assert app.complete()
+    assert app.handle.stats()["decisions"] == {"unscorable": 1}
+    assert app.handle.stats()["pending"] == 0
+
+
 def test_a_session_that_waits_beyond_its_deadline_expires_without_a_call() -> None:
     now = [0]
     pipeline = Pipeline(Settings(rate=1.0, judge_deadline=10.0), clock=lambda: now[0])

@@ -1,6 +1,7 @@
-"""Words by which the `rules` judge recognises ignorance, offers, evasions, thanks and annoyance.
+"""Words by which the `rules` judge recognises ignorance, offers, evasions, thanks and dissatisfaction.
 
-How an agent admits that something failed is in `otel_evals.signals.wording`: signals and judge read it alike.
+How an agent admits that something failed, and how a person reproaches it, is in `otel_evals.signals.wording`: signals
+and judge read it alike.
 
 Ours, small on purpose, lower case. A longer list would not make this a model; it is a floor that costs
 nothing. Languages: English, German, French, Spanish, Italian, Portuguese, Dutch, Chinese, Japanese, Korean.
@@ -8,7 +9,7 @@ nothing. Languages: English, German, French, Spanish, Italian, Portuguese, Dutch
 
 from __future__ import annotations
 
-__all__ = ["ADMITS", "ANNOYED", "CAUSE", "EVADES", "INTERNALS", "OFFERS", "RETRY", "THANKS"]
+__all__ = ["ADMITS", "CAUSE", "DISSATISFIED", "EVADES", "INTERNALS", "OFFERS", "RETRY", "THANKS"]
 
 ADMITS = (
     *("i don't know", "i do not know", "i'm not sure", "i am not sure", "i don't have", "i do not have"),
@@ -78,17 +79,15 @@ THANKS = (
     *("perfetto", "obrigad", "perfeito", "bedankt", "dank je", "dank u", "谢谢", "ありがとう", "감사"),
 )
 
-ANNOYED = (
-    *("useless", "frustrat", "ridiculous", "terrible", "n't help", "not help", "no help", "waste of time"),
-    *("still don't know", "still do not know", "still need", "still waiting", "not answer", "n't answer"),
-    *("not an answer", "forget it", "are you even", "already told", "already said", "already gave", "i asked"),
-    *("not what i asked", "not what i want", "unacceptable", "disappoint", "annoying", "that's wrong"),
-    *("that is wrong", "you are wrong", "you're wrong", "pointless", "hello?", "and? "),
-    *("nutzlos", "ärgerlich", "hilft mir nicht", "das ist falsch", "unbrauchbar", "enttäusch", "immer noch"),
-    *("inutile", "ne m'aide pas", "n'importe quoi", "frustrant", "décevant", "toujours pas", "inútil"),
-    *("no me ayuda", "no sirve", "decepcion", "non aiuta", "não ajuda", "nutteloos", "helpt niet"),
-    *("没用", "没有帮助", "失望", "役に立た", "ひどい", "쓸모", "도움이 안"),
+DISSATISFIED = (
+    *("useless", "n't help", "not help", "no help", "still don't know", "still do not know", "still need"),
+    *("still waiting", "not answer", "n't answer", "not an answer", "are you even", "already gave", "i asked"),
+    *("not what i asked", "not what i want", "that's wrong", "that is wrong", "you are wrong", "you're wrong"),
+    *("pointless", "terrible", "hello?", "and? ", "das ist falsch", "immer noch", "ne m'aide pas"),
+    *("toujours pas", "no me ayuda", "no sirve", "non aiuta", "não ajuda", "nutteloos", "helpt niet"),
+    *("没有帮助", "役に立た", "ひどい", "도움이 안"),
 )
+"""The person says that the answer is none. How they reproach the agent is in `otel_evals.signals.wording`."""
 
 INTERNALS = (
     *("traceback", "exception", "errno", "stack trace", "localhost", "127.0.0.1", "http 5", "http 4"),

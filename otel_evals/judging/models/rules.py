@@ -17,8 +17,8 @@ import orjson
 from otel_evals.evaluators.failed_tools import FailedTool, failed_tools
 from otel_evals.judging.models.phrases import (
     ADMITS,
-    ANNOYED,
     CAUSE,
+    DISSATISFIED,
     EVADES,
     INTERNALS,
     OFFERS,
@@ -27,7 +27,7 @@ from otel_evals.judging.models.phrases import (
 )
 from otel_evals.judging.models.protocol import ChatReply, ChatRequest
 from otel_evals.sessions.model import Session, Turn
-from otel_evals.signals.wording import admission
+from otel_evals.signals.wording import admission, reproach
 
 __all__ = ["RulesModel", "read"]
 
@@ -86,7 +86,8 @@ class _Reading:
     """A label of the failure-rate evaluator, or None for a turn that was simply answered."""
     quote: str = ""
     thanks: bool = False
-    annoyed: bool = False
+    annoyed_at: int | None = None
+    """Where the person's words show that they are not satisfied."""
     repeats: bool = False
     """Asks again what the turn before asked."""
     closing: bool = False
@@ -94,12 +95,16 @@ class _Reading:
     partly: bool = False
     """One of its tools failed, another did its work."""
 
+    @property
+    def annoyed(self) -> bool:
+        return self.annoyed_at is not None
+
 
 def _read_turn(index: int, session: Session, failures: tuple[FailedTool, ...]) -> _Reading:
     turn = session.turns[index]
     reading = _Reading(index, _excerpt(turn.user or ""), _excerpt(_said(turn)))
     user = _folded(reading.user)
-    reading.annoyed = _any(ANNOYED, user)
+    reading.annoyed_at = _annoyance(user, first=index == 0)
     reading.thanks = not reading.annoyed and _any(THANKS, user)
     reading.repeats = index > 0 and _repeats(session.turns[index - 1].user or "", turn.user or "")
     short = len(user) < (120 if reading.thanks else 50)
@@ -198,8 +203,8 @@ def _goal_achievement(session: Session, readings: list[_Reading]) -> dict[str, A
     label = next(name for name, least in _SHARES.items() if share >= least)
     return {
         "goal": session.goal or (readings[0].user[:_QUOTE] if readings else ""),
-        "positive_signals": [_signal(r, THANKS) for r in readings if r.thanks],
-        "negative_signals": [_signal(r, ANNOYED) for r in readings if r.annoyed or r.repeats],
+        "positive_signals": [_signal(r, _at(THANKS, r.user)) for r in readings if r.thanks],
+        "negative_signals": [_signal(r, r.annoyed_at or 0) for r in readings if r.annoyed or r.repeats],
         "unmet_requests": [r.user[:80] for r in requests if outcomes[r.index] == 0.0],
         "reasoning": f"{sum(o >= 1.0 for o in outcomes.values())} of {len(outcomes)} requests were answered.",
         "label": label,
@@ -237,9 +242,16 @@ def _outcome(reading: _Reading, readings: list[_Reading]) -> float:
     return 0.3 if thanked else 0.1
 
 
-def _signal(reading: _Reading, words: tuple[str, ...]) -> dict[str, Any]:
-    hit = _hit(words, _folded(reading.user))
-    return {"turn": reading.index, "quote": _sentence(reading.user, hit or "")}
+def _signal(reading: _Reading, at: int) -> dict[str, Any]:
+    return {"turn": reading.index, "quote": _sentence_at(reading.user, at)}
+
+
+def _annoyance(user: str, first: bool) -> int | None:
+    """Where a person's folded words show that they are not satisfied; None: they do not."""
+    if found := reproach(user, first):
+        return found.start
+    hit = _hit(DISSATISFIED, user)
+    return None if hit is None else user.find(hit)
 
 
 def _failure_communication(session: Session, failures: tuple[FailedTool, ...]) -> dict[str, Any]:
@@ -362,6 +374,11 @@ def _any(words: tuple[str, ...], text: str) -> bool:
 
 def _hit(words: tuple[str, ...], text: str) -> str | None:
     return next((word for word in words if word in text), None)
+
+
+def _at(words: tuple[str, ...], text: str) -> int:
+    folded = _folded(text)
+    return max(0, folded.find(_hit(words, folded) or ""))
 
 
 def _sentence(text: str, word: str) -> str:

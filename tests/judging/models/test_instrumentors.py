@@ -91,7 +91,22 @@ def ask(model: JudgeModel, times: int = 1) -> list[ChatReply]:
     return on_a_loop_of_its_own(calls)
 
 
-def host_calls(base_url: str, times: int = 1) -> None:
+def with_litellm(base_url: str, times: int = 1) -> None:
+    """The host's own calls through litellm, which makes them with the openai package."""
+    litellm_package = pytest.importorskip("litellm")
+
+    async def calls() -> None:
+        messages = [{"role": "user", "content": "Hello?"}]
+        create = litellm_package.acompletion
+        where = {"api_key": API_KEY, "base_url": base_url}
+        await asyncio.gather(*(create(model="openai/host", messages=messages, **where) for _ in range(times)))
+
+    on_a_loop_of_its_own(calls)
+
+
+def with_openai(base_url: str, times: int = 1) -> None:
+    """The host's own calls with the openai package."""
+
     async def calls() -> None:
         async with openai.AsyncOpenAI(api_key=API_KEY, base_url=base_url) as client:
             messages = [{"role": "user", "content": "Hello?"}]
@@ -108,8 +123,14 @@ def test_the_judges_call_makes_no_span(spans: Spans, model: JudgeModel, scripted
     assert spans() == ()
 
 
+@pytest.mark.parametrize(
+    ("spans", "host_calls"),
+    # OpenLLMetry's instrumentation does not see the calls that litellm makes with the openai package, anybody's.
+    [("OpenInference", with_openai), ("OpenInference", with_litellm), ("OpenLLMetry", with_openai)],
+    indirect=["spans"],
+)
 def test_the_hosts_calls_make_spans_before_while_and_after_the_judge_calls(
-    spans: Spans, model: JudgeModel, scripted_judge: ScriptedJudge
+    spans: Spans, model: JudgeModel, scripted_judge: ScriptedJudge, host_calls: Callable[..., None]
 ) -> None:
     host_calls(scripted_judge.base_url)
     host = threading.Thread(target=host_calls, args=(scripted_judge.base_url, 5))
