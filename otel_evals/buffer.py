@@ -51,7 +51,8 @@ class SpanBuffer:
     def weigh(self, size: int) -> None:
         """Let the limit follow the sizes: an exponential mean over the last 8 or so."""
         self.mean_size = self.mean_size + (size - self.mean_size) / 8 if self.mean_size else float(size)
-        self.limit = max(1, min(self.max_items, int(self.max_bytes / max(self.mean_size, 1.0))))
+        limit = max(1, min(self.max_items, int(self.max_bytes / max(self.mean_size, 1.0))))
+        self.limit = 0 if self.closed else limit
 
     def refuse(self) -> None:
         """Count a snapshot that found no place."""

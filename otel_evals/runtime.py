@@ -278,6 +278,7 @@ class Runtime:
             },
             "judge": {"active": pipeline.judging, "tokens": pipeline.tokens, "cost_usd": pipeline.cost_usd},
             "late_spans": pipeline.assembler.late_spans,
+            "unreadable": pipeline.assembler.poisoned,
             "evictions": dict(self.evictions()),
             "rates": {f"{rule}/{name}": rate for (rule, name), rate in self.sampling_rates().items()},
             "paused": self.sampler.paused,

@@ -44,6 +44,14 @@ def test_our_own_events_are_not_taken(app: App) -> None:
     assert app.handle.stats()["spans"]["accepted"] == accepted == 3
 
 
+def test_a_log_record_after_the_shutdown_does_not_open_the_buffer_again(app: App) -> None:
+    app.handle.shutdown()
+    before = app.handle.stats()
+    for _ in range(2):
+        chat_with_content_in_events(app, "c-1", "Find me a flight.", "SK 4412 leaves at 08:05.")
+    assert app.handle.stats() == before
+
+
 @pytest.mark.parametrize("body", [None, "text", 7, {"content": None}, ["x"]])
 def test_events_with_odd_bodies_stop_nothing(app: App, body: Any) -> None:
     app.logger_provider.get_logger("client").emit(event_name="gen_ai.user.message", body=body)
