@@ -73,7 +73,8 @@ class Runtime:
         """
         self.settings = settings
         self.buffer = SpanBuffer(settings.buffer_spans, settings.buffer_bytes)
-        self.sampler = Sampler(settings, budget=budget_of(settings, *_prices(settings)))
+        self._budget = budget_of(settings, *_prices(settings))
+        self.sampler = Sampler(settings, budget=self._budget)
         self._rates_file = _rates_file(self.sampler, settings)
         self._service = service
         self._emitter = emitter
@@ -218,6 +219,8 @@ class Runtime:
             self._judging.wait_idle(deadline)
         self._judging.stop()
         self.pipeline.expire_all()
+        if self._budget is not None:
+            self._budget.close()  # other processes on the same budget get back what this one had reserved
         for action in self._on_shutdown:
             action()
 

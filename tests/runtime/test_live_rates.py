@@ -9,6 +9,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
 from otel_evals import Settings, SettingsError
@@ -106,6 +107,16 @@ def test_what_a_budget_refuses_is_counted_and_the_ledger_holds(make_app: Callabl
     assert decisions["judged"] <= 7
     assert decisions["over_budget"] >= 1
     assert sum(decisions.values()) == app.handle.stats()["sessions_completed"] == 40
+
+
+def test_a_shutdown_closes_the_file_of_a_shared_budget(make_app: Callable[..., App], tmp_path: Path) -> None:
+    path = tmp_path / "budget.sqlite"
+    app = make_app(budget_evaluations_per_minute=60, budget_file=str(path))
+    run_conversation(app.tracer_provider, "c-1")
+    assert app.complete()
+    app.handle.shutdown()
+    assert not [file.path for file in psutil.Process().open_files() if file.path.startswith(str(path))]
+    assert app.handle.stats()["decisions"] == {"judged": 1}
 
 
 def test_a_money_budget_with_a_judge_of_unknown_price_is_refused_at_start(make_app: Callable[..., App]) -> None:
