@@ -107,6 +107,9 @@ class Seldom:
     """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
     sources: dict[str, str] | None = None
     """Fact → attribute it was read from; only where explanations are wanted."""
+    tags: tuple[str, ...] = ()
+    unsampled: bool = False
+    parent_remote: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -134,17 +137,36 @@ class Facts:
     """Input, output and cached input tokens."""
     sessions: tuple[tuple[str, str], ...] = ()
     """(attribute, session id) pairs, the most deliberate first."""
-    conversation_id: str | None = None
     user_id: str | None = None
-    tags: tuple[str, ...] = ()
-    parent_remote: bool = False
-    sampled: bool = True
     seldom: Seldom | None = None
     """What few spans say."""
     heard: Any = None
     """`inputs` in the session's shared storage, while the session is open."""
     said: Any = None
     """`inputs` and `outputs` there."""
+
+    @property
+    def conversation_id(self) -> str | None:
+        """`gen_ai.conversation.id`, if the application itself set it."""
+        for key, value in self.sessions:
+            if key == "gen_ai.conversation.id":
+                return value
+        return None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The application's tags."""
+        return self.seldom.tags if self.seldom else ()
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the span itself is exported."""
+        return self.seldom is None or not self.seldom.unsampled
+
+    @property
+    def parent_remote(self) -> bool:
+        """Whether the parent lives in another process."""
+        return self.seldom is not None and self.seldom.parent_remote
 
     @property
     def links(self) -> tuple[tuple[int, int], ...]:

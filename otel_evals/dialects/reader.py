@@ -34,7 +34,8 @@ from otel_evals.dialects.recall import Recall, read_history, read_remembered, re
 from otel_evals.dialects.session_keys import session_ids
 from otel_evals.dialects.tool_calls import arguments_of
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
-from otel_evals.dialects.view import Names, View
+from otel_evals.dialects.shapes import Shapes
+from otel_evals.dialects.view import View
 from otel_evals.dialects.vocabulary import Vocabulary
 from otel_evals.spans.record import LogRecord_, SpanRecord
 
@@ -61,15 +62,15 @@ _VERBS = frozenset(("invoke_agent", "agent_run", "run_agent", "create_agent"))
 _LONGEST_AGENT_NAME = 64
 
 
-_SHARED: dict[tuple[str, ...], Names] = {}
+_SHARED: dict[tuple[str, ...], Shapes] = {}
 
 
-def _names(vocabularies: tuple[Vocabulary, ...] | None, session_keys: tuple[str, ...]) -> Names:
+def _shapes(vocabularies: tuple[Vocabulary, ...] | None, session_keys: tuple[str, ...]) -> Shapes:
     """The table of attribute names; one is shared by all readers of the built-in vocabularies."""
     if vocabularies is not None:
-        return Names(vocabularies, session_keys)
+        return Shapes(vocabularies, session_keys)
     if session_keys not in _SHARED:
-        _SHARED[session_keys] = Names(VOCABULARIES, session_keys)
+        _SHARED[session_keys] = Shapes(VOCABULARIES, session_keys)
     return _SHARED[session_keys]
 
 
@@ -89,7 +90,7 @@ class Reader:
         self._goal_attributes = tuple(goal_attributes)
         self._keep_attributes = tuple(keep_attributes)
         self._explain = explain
-        self._names = _names(tuple(vocabularies) if vocabularies is not VOCABULARIES else None, self._session_keys)
+        self._shapes = _shapes(tuple(vocabularies) if vocabularies is not VOCABULARIES else None, self._session_keys)
 
     def read_span(self, record: SpanRecord, recall: Recall | None = None) -> Facts | None:
         """The facts of one span; None when it says nothing about an agent.
@@ -98,29 +99,27 @@ class Reader:
             recall: gives the memory of the session that a trace and its session ids belong to, so that a history
                 that only grew is not parsed again.
         """
-        view = View(record.attributes, self._names, self._explain)
+        attributes = record.attributes
+        view = View(attributes, self._shapes.of(tuple(attributes)), self._explain)
         kind, sessions = view.kind, view.sessions
         spoken = _spoken_events(record) if record.events else None
         if kind is None:
-            if spoken is None and not sessions and not view.fields:
+            said = spoken is not None or view.says()
+            if not said and not sessions:
                 return None
-            kind = "other" if spoken is None and not view.fields else "chain"
+            kind = "chain" if said else "other"
         facts = Facts(
-            trace_id=record.trace_id,
-            span_id=record.span_id,
-            parent_id=record.parent_id,
-            start_ns=record.start_ns,
-            end_ns=record.end_ns,
-            kind=kind,
-            name=record.name,
-            sessions=sessions,
-            parent_remote=record.parent_remote,
-            sampled=record.sampled,
+            record.trace_id, record.span_id, record.parent_id, record.start_ns, record.end_ns, kind, record.name
         )
+        facts.sessions = sessions
         if record.links:
             facts.rare().links = tuple((link.trace_id, link.span_id) for link in record.links)
+        if record.parent_remote:
+            facts.rare().parent_remote = True
+        if not record.sampled:
+            facts.rare().unsampled = True
         self._identity(facts, record, view)
-        if record.status == "error" or record.events or view.failure_hint:
+        if record.status == "error" or record.events or view.may_have_failed():
             facts.failure = failure_of_span(record)
         if kind == "tool":
             _fill_tool(facts, record, view, spoken)
@@ -151,12 +150,10 @@ class Reader:
         facts.model = view.text("model")
         facts.response_id = view.text("response_id")
         facts.user_id = view.text("user_id")
-        facts.tags = view.tags()
+        if tags := view.tags():
+            facts.rare().tags = tags
         if facts.kind != "tool":
             facts.usage = view.usage()
-        conversation = attributes.get("gen_ai.conversation.id")
-        if isinstance(conversation, str) and any(key == "gen_ai.conversation.id" for key, _ in facts.sessions):
-            facts.conversation_id = conversation
         for key in self._goal_attributes:
             goal = attributes.get(key)
             if isinstance(goal, str) and goal:
@@ -281,10 +278,9 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
         inputs = blob if len(blob) > len(inputs) else inputs
     if not outputs:
         outputs = _outputs(view, memory)
-    if "events" in view.fields:
+    for _, value in view.named("events"):
         spoken = spoken or Spoken()
-        for _, _, value in view.fields["events"]:
-            read_event_list(value, spoken)
+        read_event_list(value, spoken)
     if spoken is not None:
         inputs = inputs or spoken.inputs
         outputs = outputs or spoken.outputs
@@ -308,7 +304,7 @@ def _whole(facts: Facts, view: View, memory: dict[Any, Any]) -> tuple[list[Messa
 
 
 def _first_messages(view: View, field: str, role: Role, memory: dict[Any, Any]) -> list[Message]:
-    for _, key, value in view.fields.get(field, ()):
+    for key, value in view.named(field):
         found = read_history(value, key, role, memory)
         if found:
             view.note(field, key)
@@ -317,7 +313,7 @@ def _first_messages(view: View, field: str, role: Role, memory: dict[Any, Any]) 
 
 
 def _first_blob(view: View, field: str, role: Role, memory: dict[Any, Any]) -> list[Message]:
-    for _, key, value in view.fields.get(field, ()):
+    for key, value in view.named(field):
         found = read_remembered(value, role, memory)
         if found:
             view.note(field, key)

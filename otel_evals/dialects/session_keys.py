@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,9 +80,16 @@ def in_metadata(key: str, raw: Any) -> list[tuple[int, str, str]]:
 
 def session_value(raw: Any) -> str | None:
     """A value as a session id; None where it is a placeholder, redacted, an id of one call, or no scalar."""
+    if isinstance(raw, str):
+        return _session_text(raw) if len(raw) <= _MAX_LENGTH else None
     if raw is None or isinstance(raw, (bool, float, list, dict, tuple)):
         return None
-    text = str(raw).strip()
+    return _session_text(str(raw))
+
+
+@functools.lru_cache(maxsize=1_000)
+def _session_text(text: str) -> str | None:
+    text = text.strip()
     if len(text) > 1 and text[0] == '"' == text[-1]:
         text = text[1:-1].strip()
     if len(text) > _MAX_LENGTH or text.lower() in _PLACEHOLDERS or is_redacted(text) or _PER_CALL.match(text):

@@ -14,6 +14,8 @@ __all__ = ["Histories", "Node", "unpack"]
 
 NODE_BYTES = 250
 """A node and its message without the text."""
+FEW = 8
+"""Histories that go on from one, up to which each is looked at."""
 SHORT = 40
 """Characters up to which a text is not worth an entry of its own."""
 
@@ -26,7 +28,8 @@ class Node:
     def __init__(self, parent: Node | None, message: Message | None) -> None:
         self.parent = parent
         self.message = message
-        self.children: Node | dict[Any, Node] | None = None
+        self.children: Node | list[Node] | dict[Any, Node] | None = None
+        """Histories that go on from here: one, few, or by the keys of their last messages."""
 
     def messages(self, above: Node | None = None) -> tuple[Message, ...]:
         """All messages from the beginning, or from below another node, oldest first."""
@@ -73,7 +76,6 @@ class Histories:
         facts.agent, facts.system = word(facts.agent, facts.agent), word(facts.system, facts.system)
         facts.sessions, facts.usage = word(facts.sessions, facts.sessions), word(facts.usage, facts.usage)
         facts.user_id = word(facts.user_id, facts.user_id)
-        facts.conversation_id = word(facts.conversation_id, facts.conversation_id)
         return new
 
     def _pack_tool(self, tool: ToolFacts) -> int:
@@ -89,17 +91,25 @@ class Histories:
         children = at.children
         if children is None:
             at.children = node = self._new(at, message)
-            return node, _size(message) + NODE_BYTES
-        if isinstance(children, Node):
-            if children.message is not None and children.message.says_the_same(message):
+        elif isinstance(children, Node):
+            if _ends_with(children, message):
                 return children, 0
-            assert children.message is not None
-            children = at.children = {children.message.key(): children}
-        key = message.key()
-        known = children.get(key)
-        if known is not None:
-            return known, 0
-        children[key] = node = self._new(at, message)
+            node = self._new(at, message)
+            at.children = [children, node]
+        elif isinstance(children, list):
+            for child in children:
+                if _ends_with(child, message):
+                    return child, 0
+            node = self._new(at, message)
+            children.append(node)
+            if len(children) > FEW:
+                at.children = {child.message.key(): child for child in children if child.message is not None}
+        else:
+            key = message.key()
+            known = children.get(key)
+            if known is not None:
+                return known, 0
+            children[key] = node = self._new(at, message)
         return node, _size(message) + NODE_BYTES
 
     def _new(self, at: Node, message: Message) -> Node:
@@ -124,6 +134,10 @@ class Histories:
 
     def _text(self, text: str) -> str:
         return self._texts.setdefault(text, text) if len(text) > SHORT else text
+
+
+def _ends_with(node: Node, message: Message) -> bool:
+    return node.message is not None and node.message.says_the_same(message)
 
 
 def unpack(facts: Facts) -> Facts:
