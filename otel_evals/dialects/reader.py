@@ -32,9 +32,9 @@ from otel_evals.dialects.failures import failure_of_result, failure_of_span, mer
 from otel_evals.dialects.messages import read_messages
 from otel_evals.dialects.recall import Recall, read_history, read_remembered, read_system
 from otel_evals.dialects.session_keys import session_ids
+from otel_evals.dialects.shapes import Shapes
 from otel_evals.dialects.tool_calls import arguments_of
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
-from otel_evals.dialects.shapes import Shapes
 from otel_evals.dialects.view import View
 from otel_evals.dialects.vocabulary import Vocabulary
 from otel_evals.spans.record import LogRecord_, SpanRecord
