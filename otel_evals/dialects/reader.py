@@ -269,7 +269,7 @@ def _tool_name(name: str) -> str | None:
 
 def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict[Any, Any]) -> None:
     facts.system = read_system(view.raw("system"), memory)
-    inputs, outputs = _whole(facts, view, memory)
+    inputs, outputs = _whole(facts, view, memory) if view.has("whole") else ([], [])
     if not inputs:
         inputs = _first_messages(view, "messages_in", "user", memory)
     if not inputs or (facts.kind != "model" and len(inputs) == 1):
@@ -285,13 +285,24 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
         inputs = inputs or spoken.inputs
         outputs = outputs or spoken.outputs
         facts.system = facts.system or spoken.system
-    facts.inputs = tuple(m for m in inputs if m.role != "system")
-    facts.outputs = tuple(join_chunks([m for m in outputs if m.role != "system"]))
-    if facts.system is None:
-        facts.system = next((m.text for m in inputs if m.role == "system" and m.text), None)
+    facts.inputs = tuple(_without_system(inputs, facts))
+    facts.outputs = tuple(join_chunks(_without_system(outputs, None)))
+
+
+def _without_system(messages: list[Message], facts: Facts | None) -> list[Message]:
+    """The messages of a conversation; the first instructions among them go to the facts, if these have none."""
+    for message in messages:
+        if message.role == "system":
+            break
+    else:
+        return messages
+    if facts is not None and facts.system is None:
+        facts.system = next((m.text for m in messages if m.role == "system" and m.text), None)
+    return [m for m in messages if m.role != "system"]
 
 
 def _whole(facts: Facts, view: View, memory: dict[Any, Any]) -> tuple[list[Message], list[Message]]:
+    """A conversation from its beginning, and its answer."""
     value = view.raw("whole")
     if value is None:
         return [], []
@@ -324,6 +335,6 @@ def _first_blob(view: View, field: str, role: Role, memory: dict[Any, Any]) -> l
 def _outputs(view: View, memory: dict[Any, Any]) -> list[Message]:
     found = _first_messages(view, "messages_out", "assistant", memory)
     answer = view.text("answer")
-    if answer and not any(m.text for m in found):
-        return [Message("assistant", answer, tuple(call for m in found for call in m.calls))]
+    if answer and not any([m.text for m in found]):
+        return [Message("assistant", answer, tuple([call for m in found for call in m.calls]))]
     return found or _first_blob(view, "blob_out", "assistant", memory)

@@ -7,6 +7,7 @@ all dialects once per set, not once per span.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from otel_evals.dialects.facts import Kind
 from otel_evals.dialects.failures import FAILURE_KEYS
@@ -65,8 +66,8 @@ class Shape:
     def __init__(self) -> None:
         self.fields: dict[str, tuple[str, ...]] = {}
         """Field → attributes that fill it, the best first; flattened messages stand as `<prefix>N`."""
-        self.indexed: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-        """`<prefix>N` → the flattened attributes, each with its path below the prefix."""
+        self.indexed: dict[str, Any] = {}
+        """`<prefix>N` → lists and dicts as the flattened attributes describe them, with attribute names as values."""
         self.kinds: list[tuple[int, str, Mapping[str, Kind]]] = []
         """(rank, attribute, its values → what the span is)."""
         self.implied: list[tuple[int, Kind, str]] = []
@@ -131,7 +132,7 @@ class Shapes:
             if meaning.field is not None:
                 fields.setdefault(meaning.field, []).append((meaning.rank, key))
             elif meaning.indexed is not None:
-                shape.indexed.setdefault(meaning.indexed + "N", []).append((key, meaning.path))
+                _place(shape.indexed.setdefault(meaning.indexed + "N", {}), meaning.path, key)
             if meaning.kinds is not None:
                 shape.kinds.append((meaning.kinds[0], key, meaning.kinds[1]))
             if meaning.implied is not None:
@@ -145,6 +146,7 @@ class Shapes:
         for prefix in shape.indexed:
             field, rank = self._indexed[prefix[:-1]]
             fields.setdefault(field, []).append((rank, prefix))
+            shape.indexed[prefix] = _listed(shape.indexed[prefix])
         shape.fields = {field: tuple([key for _, key in sorted(keys, key=_rank)]) for field, keys in fields.items()}
         shape.implied.sort()
         return shape
@@ -168,3 +170,37 @@ class Shapes:
 
 def _rank(item: tuple[int, str]) -> int:
     return item[0]
+
+
+def _place(root: dict[str, Any], path: tuple[str, ...], value: str) -> None:
+    """Puts the name of one flattened attribute into its nested place."""
+    at = root
+    for part in path[:-1]:
+        inner = at.get(part)
+        if not isinstance(inner, dict):
+            inner = {} if inner is None else {"content": inner}
+            at[part] = inner
+        at = inner
+    known = at.get(path[-1])
+    if isinstance(known, dict):
+        known.setdefault("content", value)
+    else:
+        at[path[-1]] = value
+
+
+def _listed(value: Any) -> Any:
+    """Dicts whose keys are all numbers become lists."""
+    if not isinstance(value, dict):
+        return value
+    numbered = [key for key in value if key.isdigit()]
+    if len(numbered) == len(value):
+        if len(numbered) > 1:
+            numbered.sort(key=int)
+        return [_listed(value[key]) for key in numbered]
+    items = {key: _listed(item) for key, item in value.items() if not key.isdigit()}
+    if numbered:  # `message.content` beside `message.content.0`: the numbered ones are further pieces
+        pieces = items.get("contents")
+        items["contents"] = (pieces if isinstance(pieces, list) else []) + [
+            _listed(value[key]) for key in sorted(numbered, key=int)
+        ]
+    return items

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otel_evals.dialects.decoding import decode, is_redacted
@@ -30,7 +30,7 @@ class View:
         self._fields = shape.fields
         self._values = attributes
         if shape.indexed:
-            self._values = {**attributes, **_put_together(attributes, shape.indexed)}
+            self._values = {**attributes, **{name: _filled_in(form, attributes) for name, form in shape.indexed.items()}}
         self._explain = explain
         self.sources: dict[str, str] = {}
         self.said_agent = False
@@ -81,10 +81,10 @@ class View:
         """Whether a field has a value."""
         return field in self._fields and any(_filled(self._values[key]) for key in self._fields[field])
 
-    def named(self, field: str) -> list[tuple[str, Any]]:
+    def named(self, field: str) -> Sequence[tuple[str, Any]]:
         """(attribute, value) of what fills a field, the best first."""
         if field not in self._fields:
-            return []
+            return ()
         return [(key, value) for key in self._fields[field] if _filled(value := self._values[key])]
 
     def may_have_failed(self) -> bool:
@@ -180,50 +180,15 @@ def _choose(stated: list[tuple[int, Kind]]) -> Kind:
     return "tool" if "tool" in found else min(stated)[1]
 
 
-def _put_together(
-    attributes: Mapping[str, Any], indexed: Mapping[str, list[tuple[str, tuple[str, ...]]]]
-) -> dict[str, Any]:
-    """The messages in flattened attributes, by prefix."""
-    out: dict[str, Any] = {}
-    for prefix, flattened in indexed.items():
-        nested: dict[str, Any] = {}
-        for key, path in flattened:
-            value = attributes[key]
-            if _filled(value):
-                _place(nested, path, value)
-        out[prefix] = _listed(nested) if nested else None
-    return out
-
-
-def _place(root: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    """Puts one flattened attribute into its nested place."""
-    at = root
-    for part in path[:-1]:
-        inner = at.get(part)
-        if not isinstance(inner, dict):
-            inner = {} if inner is None else {"content": inner}
-            at[part] = inner
-        at = inner
-    known = at.get(path[-1])
-    if isinstance(known, dict):
-        known.setdefault("content", value)
-    else:
-        at[path[-1]] = value
-
-
-def _listed(value: Any) -> Any:
-    """Dicts whose keys are all numbers become lists."""
-    if not isinstance(value, dict):
-        return value
-    numbered = [key for key in value if key.isdigit()]
-    if len(numbered) == len(value):
-        if len(numbered) > 1:
-            numbered.sort(key=int)
-        return [_listed(value[key]) for key in numbered]
-    items = {key: _listed(item) for key, item in value.items() if not key.isdigit()}
-    if numbered:  # `message.content` beside `message.content.0`: the numbered ones are further pieces
-        pieces = items.get("contents")
-        items["contents"] = (pieces if isinstance(pieces, list) else []) + [
-            _listed(value[key]) for key in sorted(numbered, key=int)
-        ]
-    return items
+def _filled_in(form: Any, values: Mapping[str, Any]) -> Any:
+    """Lists and dicts with values in place of attribute names, without what is empty; None where all is."""
+    if isinstance(form, str):
+        value = values[form]
+        return value if _filled(value) else None
+    if isinstance(form, dict):
+        found = {}
+        for name, inner in form.items():
+            if (value := _filled_in(inner, values)) is not None:
+                found[name] = value
+        return found or None
+    return [value for inner in form if (value := _filled_in(inner, values)) is not None] or None

@@ -106,11 +106,23 @@ class SessionAssembler:
 
     def add_span(self, record: SpanRecord, now_ns: int) -> None:
         """Takes in one ended span. Never raises."""
-        self._isolated(self._add_span, record, now_ns)
+        try:
+            if OWN in record.attributes:
+                self.ignored += 1  # our own evaluations, come back through a collector
+            else:
+                self._add_span(record, now_ns)
+        except Exception as error:
+            self._skip(error)
 
     def add_log(self, record: LogRecord_, now_ns: int) -> None:
         """Takes in one log record; it may come before or after its span. Never raises."""
-        self._isolated(self._add_log, record, now_ns)
+        try:
+            if OWN in record.attributes:
+                self.ignored += 1
+            else:
+                self._add_log(record, now_ns)
+        except Exception as error:
+            self._skip(error)
 
     def end_session(self, session_id: str, now_ns: int) -> None:
         """The application says that a conversation is over: it completes after the grace."""
@@ -156,15 +168,10 @@ class SessionAssembler:
 
     # Taking in
 
-    def _isolated(self, add: Callable[[Any, int], None], record: Any, now_ns: int) -> None:
-        try:
-            if OWN in record.attributes:
-                self.ignored += 1  # our own evaluations, come back through a collector
-                return
-            add(record, now_ns)
-        except Exception as error:  # one poisonous record must not stop the sessions of everyone else
-            self.poisoned += 1
-            logger.debug("record skipped: %s", type(error).__name__)
+    def _skip(self, error: Exception) -> None:
+        """One poisonous record must not stop the sessions of everyone else."""
+        self.poisoned += 1
+        logger.debug("record skipped: %s", type(error).__name__)
 
     def _add_span(self, record: SpanRecord, now_ns: int) -> None:
         if not record.trace_id or not record.span_id:
@@ -186,8 +193,10 @@ class SessionAssembler:
             return
         trace.spans[facts.span_id] = facts
         facts.trace_id = trace.id
-        trace.start_ns = min(trace.start_ns or facts.start_ns, facts.start_ns)
-        trace.resource = trace.resource or record.resource
+        if not trace.start_ns or facts.start_ns < trace.start_ns:
+            trace.start_ns = facts.start_ns
+        if not trace.resource:
+            trace.resource = record.resource
         self._settle(trace, facts.sessions, now_ns)
         self._touch(trace, facts, now_ns)
 
@@ -244,7 +253,7 @@ class SessionAssembler:
     def _settle(self, trace: Trace, sessions: tuple[tuple[str, str], ...], now_ns: int) -> None:
         """Puts a trace into the session, or sessions, that its spans name, whenever they name another."""
         news = not trace.homes
-        if trace.ids is not sessions:
+        if sessions and sessions != trace.ids:
             fresh = tuple([pair for pair in sessions if pair not in trace.ids])
             if fresh:
                 trace.ids = trace.ids + fresh if trace.ids else sessions
@@ -337,10 +346,17 @@ class SessionAssembler:
     def _touch(self, trace: Trace, facts: Facts, now_ns: int) -> None:
         if trace.light and self._reduction is not None:
             self._reduction.facts(facts)
-        size = SPAN_OVERHEAD + trace.homes[0].histories.pack(facts)
-        if trace.ids == facts.sessions:
-            trace.ids = facts.sessions  # packed: one for the whole session
-        trace.last_ns = max(trace.last_ns, facts.end_ns)
+        histories = trace.homes[0].histories
+        size = SPAN_OVERHEAD + histories.pack(facts)
+        if facts.sessions:
+            if facts.sessions != trace.ids:
+                facts.sessions = histories.names(facts.sessions)
+            else:
+                if len(trace.spans) == 1:
+                    trace.ids = histories.names(trace.ids)
+                facts.sessions = trace.ids
+        if facts.end_ns > trace.last_ns:
+            trace.last_ns = facts.end_ns
         self._grow(trace, size, now_ns)
 
     def _grow(self, trace: Trace, size: int, now_ns: int) -> None:
@@ -350,7 +366,8 @@ class SessionAssembler:
             if session.derived:
                 self._continuations.changed(trace, session.histories, now_ns)
             session.size += size
-            session.last_ns = max(session.last_ns, now_ns)
+            if now_ns > session.last_ns:
+                session.last_ns = now_ns
             if session.id in self._open:
                 self._open.move_to_end(session.id)
             if session.size > self._limits.max_session_bytes:

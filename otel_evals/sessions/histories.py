@@ -72,11 +72,23 @@ class Histories:
             new += self._pack_tool(facts.tool)
         # Names and the like, which every span of a session repeats.
         word = self._words.setdefault
-        facts.name, facts.model = word(facts.name, facts.name), word(facts.model, facts.model)
-        facts.agent, facts.system = word(facts.agent, facts.agent), word(facts.system, facts.system)
-        facts.sessions, facts.usage = word(facts.sessions, facts.sessions), word(facts.usage, facts.usage)
-        facts.user_id = word(facts.user_id, facts.user_id)
+        facts.name = word(facts.name, facts.name)
+        if facts.model is not None:
+            facts.model = word(facts.model, facts.model)
+        if facts.agent is not None:
+            facts.agent = word(facts.agent, facts.agent)
+        if facts.system is not None:
+            facts.system = word(facts.system, facts.system)
+        if facts.usage is not None:
+            facts.usage = word(facts.usage, facts.usage)
+        if facts.user_id is not None:
+            facts.user_id = word(facts.user_id, facts.user_id)
         return new
+
+    def names(self, sessions: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """The session's names as its first span had them: one object for all of them."""
+        known: tuple[tuple[str, str], ...] = self._words.setdefault(sessions, sessions)
+        return known
 
     def _pack_tool(self, tool: ToolFacts) -> int:
         tool.name, tool.arguments = self._words.setdefault(tool.name, tool.name), self._arguments(tool.arguments)

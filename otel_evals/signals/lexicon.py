@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 __all__ = ["Found", "Lexicon"]
@@ -47,6 +48,7 @@ class Lexicon:
         }
         # Compiled when first met: all at once would take 15 ms of the app's start.
         self._compiled: dict[str, re.Pattern[str]] = {}
+        self._starts: re.Pattern[str] | None = None
 
     def find(self, folded: str) -> str | None:
         """The language of the first entry that occurs in a folded text, or None."""
@@ -55,10 +57,11 @@ class Lexicon:
 
     def search(self, folded: str) -> Found | None:
         """The first entry that occurs in a folded text, or None."""
-        for word in _WORD_START.finditer(folded):
+        if self._starts is None:
+            self._starts = _words_beginning_with(self._sources)
+        for word in self._starts.finditer(folded):
             start = word.start()
-            key = folded[start : start + _KEY]
-            if key in self._sources and (found := self._pattern(key).match(folded, start)):
+            if found := self._pattern(folded[start : start + _KEY]).match(folded, start):
                 return Found(found.lastgroup or "", start)
         if not folded.isascii():
             for entry, language in self._anywhere:
@@ -72,7 +75,6 @@ class Lexicon:
         return self._compiled[key]
 
 
-_WORD_START = re.compile(r"\b\w")
 _LEADING_GROUP = re.compile(r"\(\?:([^()]*)\)(?![?*])")
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
@@ -92,3 +94,23 @@ def _key(entry: str) -> str:
     if len(plain) < _KEY:
         raise ValueError(f"entry {entry!r}: begin it with at least {_KEY} plain characters")
     return plain[:_KEY]
+
+
+def _words_beginning_with(keys: Iterable[str]) -> re.Pattern[str]:
+    """Finds where a word begins with one of some keys of three characters, letter by letter: most words fail early."""
+    tree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for first, second, third in keys:
+        tree[first][second].append(third)
+    branches = [
+        re.escape(first) + _one_of([re.escape(second) + _any(thirds) for second, thirds in below.items()])
+        for first, below in tree.items()
+    ]
+    return re.compile(rf"\b(?={_any(tree)})(?={_one_of(branches)})" if branches else r"(?!)")
+
+
+def _any(characters: Iterable[str]) -> str:
+    return f"[{''.join(map(re.escape, characters))}]"
+
+
+def _one_of(branches: list[str]) -> str:
+    return f"(?:{'|'.join(branches)})"

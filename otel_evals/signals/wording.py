@@ -67,10 +67,15 @@ def asks(answer: str) -> bool:
     return not any(courtesy in tail for courtesy in COURTESY)
 
 
+_CAPITALS = bytes(range(ord("A"), ord("Z") + 1))
+
+
 def _shouts(text: str) -> bool:
     if "??" in text or "?!" in text or "!?" in text:
         return True
     head = text[:500]
+    if head.isascii() and len(head) - len(head.encode().translate(None, _CAPITALS)) < 12:
+        return False  # most texts
     loud = sum(map(str.isupper, head))
     if loud < 12 or loud < 0.8 * sum(map(str.isalpha, head)):
         return False
