@@ -31,11 +31,10 @@ from otel_evals.dialects.facts import Facts, Message, Result, Role, ToolFacts
 from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
 from otel_evals.dialects.messages import read_messages
 from otel_evals.dialects.recall import Recall, read_history, read_remembered, read_system
-from otel_evals.dialects.session_keys import session_ids
 from otel_evals.dialects.shapes import Shapes
 from otel_evals.dialects.tool_calls import arguments_of
 from otel_evals.dialects.tool_records import plain_result, read_tool_record
-from otel_evals.dialects.view import View
+from otel_evals.dialects.view import View, session_ids
 from otel_evals.dialects.vocabulary import Vocabulary
 from otel_evals.spans.record import LogRecord_, SpanRecord
 
@@ -86,11 +85,10 @@ class Reader:
         explain: bool = False,
         vocabularies: Sequence[Vocabulary] = VOCABULARIES,
     ) -> None:
-        self._session_keys = tuple(session_keys)
         self._goal_attributes = tuple(goal_attributes)
         self._keep_attributes = tuple(keep_attributes)
         self._explain = explain
-        self._shapes = _shapes(tuple(vocabularies) if vocabularies is not VOCABULARIES else None, self._session_keys)
+        self._shapes = _shapes(tuple(vocabularies) if vocabularies is not VOCABULARIES else None, tuple(session_keys))
 
     def read_span(self, record: SpanRecord, recall: Recall | None = None) -> Facts | None:
         """The facts of one span; None when it says nothing about an agent.
@@ -138,7 +136,7 @@ class Reader:
         )
         if not read_event(name, record.attributes, record.body, spoken):
             return None
-        return spoken, session_ids(record.attributes, self._session_keys)
+        return spoken, session_ids(record.attributes, self._shapes.of(tuple(record.attributes)))
 
     def _identity(self, facts: Facts, record: SpanRecord, view: View) -> None:
         attributes = record.attributes
@@ -190,8 +188,8 @@ def _fill_tool(facts: Facts, record: SpanRecord, view: View, spoken: Spoken | No
     if name and name.startswith("("):  # bookkeeping over several calls, such as "(merged tools)"
         facts.kind = "pseudo"
         return
-    arguments = arguments_of(view.raw("tool_arguments", "blob_in", "messages_in"))
-    result = view.raw("tool_result", "blob_out", "messages_out", "answer")
+    arguments = arguments_of(view.first("tool_arguments", "blob_in", "messages_in"))
+    result = view.first("tool_result", "blob_out", "messages_out", "answer")
     call_id = view.text("tool_id")
     if spoken is not None:
         said = _said_by_tool(spoken)
@@ -268,8 +266,9 @@ def _tool_name(name: str) -> str | None:
 
 
 def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict[Any, Any]) -> None:
-    facts.system = read_system(view.raw("system"), memory)
-    inputs, outputs = _whole(facts, view, memory) if view.has("whole") else ([], [])
+    if (instructions := view.raw("system")) is not None:
+        facts.system = read_system(instructions, memory)
+    inputs, outputs = _whole(facts, view, memory)
     if not inputs:
         inputs = _first_messages(view, "messages_in", "user", memory)
     if not inputs or (facts.kind != "model" and len(inputs) == 1):
@@ -335,6 +334,6 @@ def _first_blob(view: View, field: str, role: Role, memory: dict[Any, Any]) -> l
 def _outputs(view: View, memory: dict[Any, Any]) -> list[Message]:
     found = _first_messages(view, "messages_out", "assistant", memory)
     answer = view.text("answer")
-    if answer and not any([m.text for m in found]):
+    if answer and not any(m.text for m in found):
         return [Message("assistant", answer, tuple([call for m in found for call in m.calls]))]
     return found or _first_blob(view, "blob_out", "assistant", memory)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otel_evals.dialects.decoding import decode, is_redacted
 from otel_evals.dialects.markers import SESSION_KEYS
 
-__all__ = ["METADATA_KEYS", "in_metadata", "rank_of", "session_ids", "session_rank", "session_value"]
+__all__ = ["METADATA_KEYS", "in_metadata", "rank_of", "session_rank", "session_value"]
 
 _PLACEHOLDERS = frozenset(
     ("", "none", "null", "undefined", "unknown", "default", "n/a", "na", "-", "0", "false", "true", "nan",
@@ -41,19 +40,6 @@ _METADATA_NAMES = ("session_id", "sessionId", "session.id", "conversation_id", "
                    "langfuse_session_id", "mlflow.trace.session", "chat_id")  # fmt: skip
 _RANK = {key: rank for rank, key in enumerate(SESSION_KEYS)}
 _MAX_LENGTH = 512
-
-
-def session_ids(attributes: Mapping[str, Any], configured: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
-    """(attribute, id) pairs in some attributes, the most deliberate choice of the application first."""
-    found: list[tuple[int, str, str]] = []
-    for key, raw in attributes.items():
-        rank = configured.index(key) - len(configured) if key in configured else session_rank(key)
-        if rank is not None and (value := session_value(raw)) is not None:
-            found.append((rank, key, value))
-        if key in METADATA_KEYS:
-            found.extend(in_metadata(key, raw))
-    found.sort()
-    return tuple((key, value) for _, key, value in found)
 
 
 def session_rank(key: str) -> int | None:

@@ -11,7 +11,7 @@ from otel_evals.dialects.session_keys import in_metadata, session_value
 from otel_evals.dialects.shapes import Shape
 from otel_evals.dialects.tool_records import read_tool_record
 
-__all__ = ["View"]
+__all__ = ["View", "session_ids"]
 
 _USAGE_KEYS = (
     ("input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
@@ -30,27 +30,16 @@ class View:
         self._fields = shape.fields
         self._values = attributes
         if shape.indexed:
-            self._values = {**attributes, **{name: _filled_in(form, attributes) for name, form in shape.indexed.items()}}
+            self._values = {
+                **attributes,
+                **{name: _filled_in(form, attributes) for name, form in shape.indexed.items()},
+            }
         self._explain = explain
         self.sources: dict[str, str] = {}
         self.said_agent = False
         """The span calls itself an agent in so many words, so its name is the agent's."""
-        self.sessions = self._named() if shape.sessions or shape.metadata else ()
+        self.sessions = session_ids(attributes, shape)
         self.kind = self._kind()
-
-    def _named(self) -> tuple[tuple[str, str], ...]:
-        """(attribute, session id) pairs, the most deliberate first."""
-        values = self._values
-        named: list[tuple[int, str, str]] = []
-        for rank, key in self.shape.sessions:
-            if (session := session_value(values[key])) is not None:
-                named.append((rank, key, session))
-        for key in self.shape.metadata:
-            if value := values[key]:
-                named += in_metadata(key, value)
-        if len(named) > 1:
-            named.sort()
-        return tuple([(key, value) for _, key, value in named])
 
     def _kind(self) -> Kind | None:
         """What the span is: as an attribute states, else as the presence of one implies."""
@@ -79,7 +68,11 @@ class View:
 
     def has(self, field: str) -> bool:
         """Whether a field has a value."""
-        return field in self._fields and any(_filled(self._values[key]) for key in self._fields[field])
+        if field in self._fields:
+            for key in self._fields[field]:
+                if _filled(self._values[key]):
+                    return True
+        return False
 
     def named(self, field: str) -> Sequence[tuple[str, Any]]:
         """(attribute, value) of what fills a field, the best first."""
@@ -89,7 +82,8 @@ class View:
 
     def may_have_failed(self) -> bool:
         """Whether an attribute may tell of a failure."""
-        return any(_filled(self._values[key]) for key in self.shape.failures)
+        failures = self.shape.failures
+        return bool(failures) and any(_filled(self._values[key]) for key in failures)
 
     def text(self, field: str) -> str | None:
         """The first value that is text."""
@@ -141,15 +135,21 @@ class View:
                 return tuple(part.strip() for part in inner.split(",") if part.strip())
         return ()
 
-    def raw(self, *fields: str) -> Any:
+    def raw(self, field: str) -> Any:
+        """The first value that is present and not redacted."""
+        if field in self._fields:
+            for key in self._fields[field]:
+                value = self._values[key]
+                if _filled(value) and not is_redacted(value):
+                    self.note(field, key)
+                    return value
+        return None
+
+    def first(self, *fields: str) -> Any:
         """The first value that is present and not redacted, in the order of the fields named."""
         for field in fields:
-            if field in self._fields:
-                for key in self._fields[field]:
-                    value = self._values[key]
-                    if _filled(value) and not is_redacted(value):
-                        self.note(field, key)
-                        return value
+            if (value := self.raw(field)) is not None:
+                return value
         return None
 
     def note(self, field: str, key: str) -> None:
@@ -165,6 +165,22 @@ class View:
             if isinstance(value, str) and ("tool_name" in value or "toolName" in value):
                 return read_tool_record(value) is not None
         return False
+
+
+def session_ids(attributes: Mapping[str, Any], shape: Shape) -> tuple[tuple[str, str], ...]:
+    """(attribute, session id) pairs in some attributes, the most deliberate choice of the application first."""
+    if not shape.sessions and not shape.metadata:
+        return ()
+    named: list[tuple[int, str, str]] = []
+    for rank, key in shape.sessions:
+        if (session := session_value(attributes[key])) is not None:
+            named.append((rank, key, session))
+    for key in shape.metadata:
+        if value := attributes[key]:
+            named += in_metadata(key, value)
+    if len(named) > 1:
+        named.sort()
+    return tuple([(key, value) for _, key, value in named])
 
 
 def _filled(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any

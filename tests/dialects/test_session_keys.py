@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from otel_evals.dialects.session_keys import session_ids
+from otel_evals.dialects import view
+from otel_evals.dialects.shapes import Shapes
+
+
+def session_ids(attributes: Mapping[str, Any], configured: tuple[str, ...] = ()) -> tuple[tuple[str, str], ...]:
+    return view.session_ids(attributes, Shapes((), configured).of(tuple(attributes)))
 
 
 @pytest.mark.parametrize(
