@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from otel_evals.dialects.facts import Call, Message, Result
 
-__all__ = ["ANSWER_TOOLS", "OBSERVATION", "Portion", "answer_of", "correct_roles", "cut", "is_person"]
+__all__ = [
+    "ANSWER_TOOLS",
+    "OBSERVATION",
+    "Portion",
+    "answer_of",
+    "correct_roles",
+    "cut",
+    "is_person",
+    "last_words",
+    "only_user",
+    "tell_of_calls",
+]
 
 ANSWER_TOOLS = frozenset(("final_answer", "finish", "final_result", "respond_to_user", "submit_answer"))
 """Tools through which some agents speak their answer."""
@@ -19,8 +30,17 @@ OBSERVATION = ("Observation:", "Observation\n", "Tool result:", "Tool output:", 
 class Portion:
     """One thing the person said and everything after it, until the next."""
 
-    user: str
-    messages: list[Message] = field(default_factory=list)
+    words: Message
+    messages: Sequence[Message] = ()
+
+    @property
+    def user(self) -> str:
+        return self.words.text
+
+    @property
+    def folded(self) -> str:
+        """The person's words with their white space folded."""
+        return self.words.folded
 
     @property
     def answer(self) -> str | None:
@@ -32,44 +52,62 @@ class Portion:
     def results(self) -> Iterable[Result]:
         return (result for message in self.messages for result in message.results)
 
+    def has_calls(self) -> bool:
+        """Whether it tells of any tool call or result."""
+        return tell_of_calls(self.messages)
+
+
+def tell_of_calls(messages: Sequence[Message]) -> bool:
+    """Whether messages hold any tool call or result."""
+    for message in messages:
+        if message.calls or message.results:
+            return True
+    return False
+
 
 def is_person(message: Message) -> bool:
     """Whether a message is the person's: many instrumentations label tool results `user`."""
-    return (
-        message.role == "user"
-        and bool(message.text.strip())
-        and not message.results
-        and not message.text.lstrip().startswith(OBSERVATION)
-    )
+    if message.role != "user" or message.results:
+        return False
+    text = message.text.lstrip()
+    return text != "" and not text.startswith(OBSERVATION)
+
+
+def last_words(messages: Sequence[Message]) -> int:
+    """Index of the last thing that the person said; -1 where the person says nothing."""
+    at = len(messages) - 1
+    while at >= 0:
+        if messages[at].role == "user" and is_person(messages[at]):
+            return at
+        at -= 1
+    return -1
 
 
 def cut(messages: Sequence[Message]) -> list[Portion]:
     """Portions in order; what precedes the person's first words is left out."""
     out: list[Portion] = []
-    for message in messages:
-        if is_person(message):
-            out.append(Portion(message.text))
-        elif out:
-            out[-1].messages.append(message)
-            if message.role == "user" and message.results and message.text.strip() and not _echoes(message):
-                out.append(Portion(message.text))
+    begin = -1
+    for at, message in enumerate(messages):
+        if message.role == "user" and is_person(message):
+            if begin >= 0:
+                out.append(Portion(messages[begin], messages[begin + 1 : at]))
+            begin = at
+    if begin >= 0:
+        out.append(Portion(messages[begin], messages[begin + 1 :]))
     return out
-
-
-def _echoes(message: Message) -> bool:
-    """Text beside a tool result in one message: mostly the result again, seldom the person."""
-    return True
 
 
 def answer_of(messages: Sequence[Message]) -> str | None:
     """The last thing the agent said that was not merely the announcement of a tool call."""
     for message in reversed(messages):
-        for call in message.calls:
-            if call.name in ANSWER_TOOLS:
-                return _spoken(call)
-        if message.role == "assistant" and message.text.strip() and not message.calls:
+        if message.calls:
+            for call in message.calls:
+                if call.name in ANSWER_TOOLS:
+                    return _spoken(call)
+            return None
+        if message.role == "assistant" and message.text.strip():
             return message.text
-        if message.calls or message.results or message.role == "tool":
+        if message.results or message.role == "tool":
             return None
     return None
 
@@ -88,6 +126,16 @@ def _spoken(call: Call) -> str | None:
     return None
 
 
+def only_user(messages: Sequence[Message]) -> bool:
+    """Whether several messages are all labelled `user`, so that the label says nothing."""
+    if len(messages) < 2:
+        return False
+    for message in messages:
+        if message.role != "user" or message.calls or message.results:
+            return False
+    return True
+
+
 def correct_roles(messages: Sequence[Message], said: frozenset[str] | set[str], results: set[str]) -> Sequence[Message]:
     """Some exporters label every input `user`: what the agent or a tool is known to have said is theirs.
 
@@ -95,7 +143,7 @@ def correct_roles(messages: Sequence[Message], said: frozenset[str] | set[str], 
         said: folded texts of model outputs.
         results: folded texts of tool results.
     """
-    if len(messages) < 2 or any(m.role != "user" or m.calls or m.results for m in messages):
+    if not only_user(messages):
         return messages
     out: list[Message] = []
     for message in messages:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from otel_evals.dialects.decoding import fold, plain_text
 from otel_evals.dialects.facts import Facts, Message
-from otel_evals.sessions.portions import cut
+from otel_evals.sessions.portions import answer_of, cut
 
 __all__ = ["Evidence", "evidence"]
 
@@ -72,9 +72,10 @@ def _by_turn(item: Facts, found: Evidence) -> None:
     for boundary, length in finished[-KEPT:]:
         found.heard[boundary] = max(2 * length, found.heard.get(boundary, 0))
     if portions and item.outputs:
-        portions[-1].messages.extend(item.outputs)
-        if portions[-1].answer is not None:
-            found.said.add(_pair(digest, portions[-1].user, portions[-1].answer))
+        last = portions[-1]
+        answer = answer_of((*last.messages, *item.outputs))
+        if answer is not None:
+            found.said.add(_pair(digest, last.user, answer))
 
 
 def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:

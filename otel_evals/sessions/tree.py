@@ -3,69 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from otel_evals.dialects.facts import Facts
 
 __all__ = ["Tree"]
+
+_start = attrgetter("start_ns")
 
 
 class Tree:
     """Parent and child relations of one session's spans."""
 
     def __init__(self, facts: Sequence[Facts]) -> None:
-        known = {(f.trace_id, f.span_id): f for f in facts}
-        pseudo = {key: f for key, f in known.items() if f.kind == "pseudo"}
-        self._parent: dict[int, Facts] = {}
-        self._children: dict[int, list[Facts]] = {}
+        self._parent: dict[Facts, Facts] = {}
+        self._children: dict[Facts, list[Facts]] = {}
+        self._models: dict[int, list[Facts]] | None = None
+        self._group: dict[int, int] = {}
         self.orphans: list[Facts] = []
         """Spans whose parents are missing, and that no wrapper of their trace encloses."""
-        real = sorted((f for f in known.values() if f.kind != "pseudo"), key=lambda f: (f.start_ns, f.span_id))
-        for item in real:
-            parent_id, hops = item.parent_id, 0
-            while parent_id is not None and (over := pseudo.get((item.trace_id, parent_id))) is not None and hops < 50:
-                parent_id, hops = over.parent_id, hops + 1
-            parent = known.get((item.trace_id, parent_id)) if parent_id is not None else None
-            if parent is item:
-                parent = None
-            if (
-                parent is not None
-                and item.kind in ("agent", "chain")
-                and item.start_ns > parent.end_ns > parent.start_ns
-            ):
-                continue  # leaked context: work begun after its parent's end is nobody's child
-            if parent is not None:
-                self._parent[id(item)] = parent
-            elif item.parent_id is not None:
+        traces: dict[int, dict[int, Facts]] = {}
+        for item in facts:
+            spans = traces.get(item.trace_id)
+            if spans is None:
+                spans = traces[item.trace_id] = {}
+            spans[item.span_id] = item
+        self.ordered = [item for spans in traces.values() for item in spans.values() if item.kind != "pseudo"]
+        self.ordered.sort(key=_start)
+        clear = self._find_parents(traces)
+        if self.orphans:
+            self._adopt(self.ordered)
+        if not clear:
+            depth = self._depths(sorted(self.ordered, key=lambda f: (f.start_ns, f.span_id)))
+            self.ordered.sort(key=lambda f: (f.start_ns, depth[f], -f.end_ns, f.trace_id, f.span_id))
+        self.roots: list[Facts] = []
+        self._behind_tools = False
+        linked = False
+        for item in self.ordered:
+            if item.seldom is not None and item.seldom.links:
+                linked = True
+            above = self._parent.get(item)
+            if above is None:
+                self.roots.append(item)
+                continue
+            siblings = self._children.get(above)
+            if siblings is None:
+                self._children[above] = [item]
+                self._behind_tools = self._behind_tools or above.kind == "tool"
+            else:
+                siblings.append(item)
+        if linked:
+            self._group = self._link_groups(self.ordered)
+
+    def _find_parents(self, traces: dict[int, dict[int, Facts]]) -> bool:
+        """Notes each span's parent, or that it is missing.
+
+        Returns whether every span began at a time of its own, and after its parent: then the starts alone are the
+        order, and the parents form no rings.
+        """
+        clear = True
+        before: int | None = None
+        for item in self.ordered:
+            if item.start_ns == before:
+                clear = False
+            before = item.start_ns
+            if item.parent_id is None:
+                continue
+            spans = traces[item.trace_id]
+            parent = spans.get(item.parent_id)
+            hops = 0
+            while parent is not None and parent.kind == "pseudo" and hops < 50:
+                parent = spans.get(parent.parent_id) if parent.parent_id is not None else None
+                hops += 1
+            if parent is None or parent is item:
                 self.orphans.append(item)
-        self._adopt(real)
-        depth = self._depths(real)
-        self.ordered = sorted(real, key=lambda f: (f.start_ns, depth[id(f)], -f.end_ns, f.trace_id, f.span_id))
-        for item in self.ordered:
-            if (above := self._parent.get(id(item))) is not None:
-                self._children.setdefault(id(above), []).append(item)
-        self.roots = [f for f in self.ordered if id(f) not in self._parent]
-        self._group = self._link_groups(real)
-        self._models: dict[int, list[Facts]] = {}
-        for item in self.ordered:
-            if item.kind == "model":
-                self._models.setdefault(item.trace_id, []).append(item)
+                continue
+            if item.start_ns > parent.end_ns > parent.start_ns and item.kind in ("agent", "chain"):
+                continue  # leaked context: work begun after its parent's end is nobody's child
+            self._parent[item] = parent
+            if parent.start_ns >= item.start_ns:
+                clear = False
+        return clear
 
     def has_children(self, item: Facts) -> bool:
         """Whether anything is known to be under a span."""
-        return id(item) in self._children
+        return item in self._children
 
-    def children(self, item: Facts) -> list[Facts]:
+    def parent(self, item: Facts) -> Facts | None:
+        """The span directly above one."""
+        return self._parent.get(item)
+
+    def children(self, item: Facts) -> Sequence[Facts]:
         """The spans directly below one, in time order."""
-        return self._children.get(id(item), [])
+        return self._children.get(item, ())
 
     def subtree(self, root: Facts) -> list[Facts]:
         """A span and all below it, in time order, parents first."""
+        if root not in self._children:
+            return [root]
         out: list[Facts] = []
         stack = [root]
         while stack:
             item = stack.pop()
             out.append(item)
-            stack.extend(reversed(self._children.get(id(item), ())))
+            below = self._children.get(item)
+            if below is not None:
+                stack += reversed(below)
         return out
 
     def models_below(self, root: Facts) -> list[Facts]:
@@ -74,50 +117,53 @@ class Tree:
 
     def own_models(self, root: Facts) -> list[Facts]:
         """Model calls under a span that are its own, not those of agents behind its tools."""
+        if root not in self._children:
+            return []
+        if not self._behind_tools:
+            return self.models_below(root)
         out: list[Facts] = []
-        stack = list(reversed(self._children.get(id(root), ())))
+        stack = list(reversed(self._children[root]))
         while stack:
             item = stack.pop()
             if item.kind == "model":
                 out.append(item)
             if item.kind != "tool":
-                stack.extend(reversed(self._children.get(id(item), ())))
+                stack += reversed(self._children.get(item, ()))
         return out
 
     def models_beside(self, item: Facts) -> list[Facts]:
         """Model calls of the same trace that are not under a span."""
+        if self._models is None:
+            self._models = {}
+            for model in self.ordered:
+                if model.kind == "model":
+                    self._models.setdefault(model.trace_id, []).append(model)
         return [f for f in self._models.get(item.trace_id, ()) if f is not item]
 
     def together(self, first: Facts, second: Facts) -> bool:
         """Whether two spans belong to one trace, or to traces joined by links."""
+        if first.trace_id == second.trace_id or not self._group:
+            return first.trace_id == second.trace_id
         return self._group.get(first.trace_id, first.trace_id) == self._group.get(second.trace_id, second.trace_id)
 
-    def anchors(self, user_of: Callable[[Facts], str | None]) -> list[Facts]:
+    def anchors(self, speaks: Callable[[Facts], bool]) -> list[Facts]:
         """The outermost spans that state what the person said, and model calls outside them, in time order."""
         out: list[Facts] = []
         stack = list(reversed(self.roots))
         while stack:
             item = stack.pop()
-            if item.kind == "model" or (item.kind in ("agent", "chain") and user_of(item) is not None):
+            if item.kind == "model" or (item.kind in ("agent", "chain") and speaks(item)):
                 out.append(item)
             elif item.kind != "tool":
-                children = self._children.get(id(item), [])
-                if item.kind == "agent" and not any(
-                    f.kind in ("agent", "chain", "model") for f in self.subtree(item)[1:]
-                ):
+                if item.kind == "agent" and self._works_alone(item):
                     out.append(item)
-                stack.extend(reversed(children))
-        return sorted(out, key=lambda f: f.start_ns)
+                stack += reversed(self._children.get(item, ()))
+        out.sort(key=_start)
+        return out
 
-    def root_within(self, anchor: Facts, spans: Sequence[Facts]) -> Facts:
-        """The outermost wrapper of a turn that no other turn shares: where scores are attached."""
-        best = anchor
-        above = self._parent.get(id(anchor))
-        members = {id(f) for f in spans}
-        while above is not None and id(above) in members:
-            best = above
-            above = self._parent.get(id(above))
-        return best
+    def _works_alone(self, agent: Facts) -> bool:
+        """Whether no model and no wrapper is under an agent's span."""
+        return not any(f.kind in ("agent", "chain", "model") for f in self.subtree(agent)[1:])
 
     def _adopt(self, items: Sequence[Facts]) -> None:
         """Orphans go to the innermost wrapper of their trace that was open all their time.
@@ -125,10 +171,9 @@ class Tree:
         Spans between the two may say nothing about agents and were never kept.
         """
         wrappers: dict[int, list[Facts]] = {}
-        if self.orphans:
-            for item in items:
-                if item.kind in ("agent", "chain"):
-                    wrappers.setdefault(item.trace_id, []).append(item)
+        for item in items:
+            if item.kind in ("agent", "chain"):
+                wrappers.setdefault(item.trace_id, []).append(item)
         lost = []
         for orphan in self.orphans:
             around = [
@@ -140,30 +185,29 @@ class Tree:
                 and (w.start_ns, -w.end_ns) != (orphan.start_ns, -orphan.end_ns)
             ]
             if around:
-                self._parent[id(orphan)] = max(around, key=lambda w: (w.start_ns, -w.end_ns, w.span_id))
+                self._parent[orphan] = max(around, key=lambda w: (w.start_ns, -w.end_ns, w.span_id))
             else:
                 lost.append(orphan)
         self.orphans = lost
 
-    def _depths(self, items: Sequence[Facts]) -> dict[int, int]:
+    def _depths(self, items: Sequence[Facts]) -> dict[Facts, int]:
         """Distance of each span from its root. Hostile or corrupt ids may form rings: each is cut at one span."""
-        depths: dict[int, int] = {}
+        depths: dict[Facts, int] = {}
         for item in items:
-            path: list[int] = []
-            on_path: set[int] = set()
+            path: list[Facts] = []
+            on_path: set[Facts] = set()
             at: Facts | None = item
-            while at is not None and id(at) not in depths:
-                key = id(at)
-                if key in on_path:
-                    self._parent.pop(key, None)
+            while at is not None and at not in depths:
+                if at in on_path:
+                    self._parent.pop(at, None)
                     break
-                path.append(key)
-                on_path.add(key)
-                at = self._parent.get(key)
-            depth = depths.get(id(at), -1) if at is not None else -1
-            for key in reversed(path):
+                path.append(at)
+                on_path.add(at)
+                at = self._parent.get(at)
+            depth = depths.get(at, -1) if at is not None else -1
+            for passed in reversed(path):
                 depth += 1
-                depths[key] = depth
+                depths[passed] = depth
         return depths
 
     def _link_groups(self, items: Sequence[Facts]) -> dict[int, int]:

@@ -8,16 +8,20 @@ order, and only what is new in it is added.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from otel_evals.dialects.decoding import fold, plain_text, valid_text
 from otel_evals.dialects.facts import Facts, Message
 from otel_evals.sessions.calls import CallBook, valid_failure
-from otel_evals.sessions.model import ToolFailure, Turn
-from otel_evals.sessions.portions import Portion, answer_of, correct_roles, cut, is_person
+from otel_evals.sessions.model import ToolCall, ToolFailure, Turn
+from otel_evals.sessions.portions import Portion, answer_of, correct_roles, cut, is_person, last_words, only_user
 from otel_evals.sessions.tree import Tree
 
 __all__ = ["Draft", "build_turns", "to_turn"]
+
+
+_UNSAID = Message("user", "")
+"""Stands for the person's words where a span states none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,26 +29,28 @@ class Draft:
     """A turn while it is being pieced together."""
 
     user: str | None
-    agent: str | None = None
-    aliases: set[str] = field(default_factory=set)
-    """Folded forms of the person's words, as roots and models report them."""
-    anchor: Facts | None = None
+    anchor: Facts | None
     """The span the turn was read from; None: restored from a later history."""
-    spans: list[Facts] = field(default_factory=list)
-    portions: list[Portion] = field(default_factory=list)
-    book: CallBook = field(default_factory=CallBook)
-    interim: list[str] = field(default_factory=list)
+    aliases: set[str]
+    """Folded forms of the person's words, as roots and models report them."""
+    spans: list[Facts]
+    portions: list[Portion]
+    """What was said in the turn, as far as it tells of tool calls or results."""
+    agent: str | None = None
+    interim: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     error: ToolFailure | None = None
 
-    def knows(self, text: str | None) -> bool:
-        """Whether the person's words are these."""
-        return bool(text) and fold(text) in self.aliases
+    def add_portion(self, portion: Portion) -> None:
+        """Adds what was said, if it tells of tools."""
+        if portion.has_calls():
+            self.portions.append(portion)
 
 
 def build_turns(tree: Tree) -> list[Draft]:
     """Turns of one session, in order."""
     reading = _Reading(tree)
-    for anchor in tree.anchors(reading.user_of):
+    for anchor in tree.anchors(reading.speaks):
         reading.fold(anchor)
     reading.attach_rest()
     return reading.finish()
@@ -57,15 +63,15 @@ def to_turn(draft: Draft) -> Turn:
     return Turn(
         user=valid_text(draft.user) if draft.user else draft.user,
         agent=valid_text(draft.agent) if draft.agent else draft.agent,
-        interim=tuple([valid_text(text) for text in draft.interim]),
-        tool_calls=draft.book.build(),
-        start_ns=min((s.start_ns for s in spans), default=0),
-        end_ns=max((s.end_ns for s in spans), default=0),
+        interim=draft.interim,
+        tool_calls=draft.calls,
+        start_ns=min([s.start_ns for s in spans], default=0),
+        end_ns=max([s.end_ns for s in spans], default=0),
         trace_id=f"{anchor.trace_id:032x}" if anchor else None,
         root_span_id=f"{anchor.span_id:016x}" if anchor else None,
         sampled=anchor.sampled if anchor else False,
         error=valid_failure(draft.error),
-        sources=tuple([line for facts in spans for line in _sources(facts)]),
+        sources=tuple([line for facts in spans if facts.seldom is not None for line in _sources(facts)]),
     )
 
 
@@ -83,112 +89,155 @@ class _Reading:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._turns: list[Draft] = []
-        self._placed: dict[int, Draft] = {}
-        self._said: set[str] = set()
+        self._placed: dict[Facts, Draft] = {}
+        self._latest: dict[Facts, Portion | None] = {}
+        self._corrected: dict[Facts, Sequence[Message]] = {}
         self._results: set[str] = set()
-        for facts in tree.ordered:
-            for message in facts.outputs:
-                if message.role == "assistant" and message.text:
-                    self._said.add(message.folded)
-            if facts.tool is not None and facts.tool.result is not None:
-                self._results.add(fold(plain_text(facts.tool.result)))
+        self._known_said: set[str] | None = None
+        self._by_call: dict[str, Draft] | None = None
 
     # What a span says
 
+    def _said(self) -> set[str]:
+        """Folded texts of all model outputs."""
+        if self._known_said is None:
+            self._known_said = {
+                message.folded
+                for facts in self._tree.ordered
+                for message in facts.outputs
+                if message.role == "assistant" and message.text
+            }
+        return self._known_said
+
     def _inputs(self, facts: Facts) -> Sequence[Message]:
-        return correct_roles(facts.inputs, self._said, self._results)
+        if not only_user(facts.inputs):
+            return facts.inputs
+        if not self._corrected:
+            self._results = {
+                fold(plain_text(item.tool.result))
+                for item in self._tree.ordered
+                if item.tool is not None and item.tool.result is not None
+            }
+        known = self._corrected.get(facts)
+        if known is None:
+            known = self._corrected[facts] = correct_roles(facts.inputs, self._said(), self._results)
+        return known
 
     def _views(self, facts: Facts) -> list[Portion]:
         """A span's conversation, cut into portions, its output included."""
         inputs = self._inputs(facts)
         begin = facts.seldom.new_from if facts.seldom else None
         if begin is not None and begin < len(inputs):
-            head, tail = inputs[:begin], inputs[begin:]
-            portions = [*cut(head), *cut(tail)]
+            portions = [*cut(inputs[:begin]), *cut(inputs[begin:])]
         else:
             portions = cut(inputs)
-        if not any(is_person(m) for m in facts.outputs):
+        if last_words(facts.outputs) < 0:
             if portions:
-                portions[-1].messages.extend(facts.outputs)
+                portions[-1] = _longer(portions[-1], facts.outputs)
             return portions
         whole = cut(facts.outputs)  # a run's output that repeats the history
         if not portions:
             return whole
-        said = fold(portions[-1].user)
-        if any(fold(portion.user) == said for portion in whole):
-            return _up_to(whole, portions[-1].user)
-        portions[-1].messages.extend(whole[-1].messages)
+        said = portions[-1].folded
+        for index in range(len(whole) - 1, -1, -1):
+            if whole[index].folded == said:
+                return whole[: index + 1]
+        portions[-1] = _longer(portions[-1], whole[-1].messages)
         return portions
 
-    def user_of(self, facts: Facts) -> str | None:
-        """The person's words on a wrapper span, if they are the person's: the models below must have heard them."""
-        portions = self._views(facts)
-        if not portions:
-            return None
-        text = portions[-1].user
-        folded = fold(text)
+    def _latest_of(self, facts: Facts) -> Portion | None:
+        """The last of a span's portions."""
+        if facts in self._latest:
+            return self._latest[facts]
+        inputs = self._inputs(facts)
+        begin = facts.seldom.new_from if facts.seldom else None
+        latest: Portion | None = None
+        if begin is not None or last_words(facts.outputs) >= 0:
+            views = self._views(facts)
+            if views:
+                latest = views[-1]
+        elif (at := last_words(inputs)) >= 0:
+            latest = Portion(inputs[at], facts.outputs)
+            if at + 1 < len(inputs):
+                latest.messages = (*inputs[at + 1 :], *facts.outputs)
+        self._latest[facts] = latest
+        return latest
+
+    def _history(self, facts: Facts) -> list[Portion]:
+        """All of a span's portions but the last."""
+        return self._views(facts)[:-1] if len(facts.inputs) + len(facts.outputs) > 1 else []
+
+    def speaks(self, facts: Facts) -> bool:
+        """Whether a wrapper span states what the person said: the models below must have heard it."""
+        latest = self._latest_of(facts)
+        if latest is None:
+            return False
+        if facts.kind == "agent":
+            return True
+        folded = latest.folded
         heard = False
-        models = self._tree.own_models(facts)
-        if not models and facts.kind != "agent":
-            models = self._tree.models_beside(facts)
+        models = self._tree.own_models(facts) or self._tree.models_beside(facts)
         for model in models:
-            for message in self._inputs(model):
+            for message in reversed(self._inputs(model)):
                 if message.role == "user" and message.text:
                     heard = True
                     other = message.folded
                     if folded in other or other in folded:
-                        return text
-        return None if heard and facts.kind != "agent" else text
+                        return True
+        return not heard
 
     # Adding a span's view to the conversation
 
     def fold(self, anchor: Facts) -> None:
         """Adds one content-bearing span and all below it."""
         below = self._tree.subtree(anchor)
-        models = [f for f in (anchor, *self._tree.own_models(anchor)) if f.kind == "model" and (f.inputs or f.outputs)]
-        draft = Draft(None, anchor=anchor, spans=list(below))
-        own = self._views(anchor)
-        history: list[Portion] = own[:-1]
-        if own:
-            draft.user = own[-1].user
-            draft.aliases.add(fold(own[-1].user))
-            draft.agent = own[-1].answer
+        models = [f for f in self._tree.own_models(anchor) if f.inputs or f.outputs]
+        draft = Draft(None, anchor, set(), below, [])
+        history: list[Portion] = []
+        own = self._latest_of(anchor)
+        if own is not None:
+            draft.user = own.user
+            draft.aliases.add(own.folded)
+            draft.agent = own.answer
+            history = self._history(anchor)
         elif anchor.outputs:
             draft.agent = answer_of(anchor.outputs)
-        main = self._main_view(anchor, models, draft) or self._main_view(anchor, below, draft)
-        if main:
-            draft.aliases.add(fold(main[-1].user))
-            draft.user = draft.user or main[-1].user
-            if len(main) - 1 > len(history):
-                history = main[:-1]
-        for facts in (anchor, *(f for f in below if f is not anchor)):
+        main = self._heard_by(models, draft) or self._heard_by(below[1:], draft)
+        if main is not None and (heard := self._latest_of(main)) is not None:
+            draft.aliases.add(heard.folded)
+            draft.user = draft.user or heard.user
+            longer = self._history(main)
+            if len(longer) > len(history):
+                history = longer
+        for facts in below:
             if facts.kind in ("model", "agent", "chain"):
                 self._read_portion(facts, draft)
-        last = self._last_answer(models)
-        if draft.agent is None or (last and anchor.kind == "chain" and fold(draft.agent) not in fold(last)):
-            draft.agent = last or draft.agent
+        if draft.agent is None or anchor.kind == "chain":
+            if anchor.kind == "model" and (anchor.inputs or anchor.outputs):
+                models = [anchor, *models]
+            last = self._last_answer(models)
+            if draft.agent is None or (last and fold(draft.agent) not in fold(last)):
+                draft.agent = last or draft.agent
         self._place(draft, history)
 
-    def _main_view(self, anchor: Facts, models: list[Facts], draft: Draft) -> list[Portion]:
-        """The view of the first model that heard the person's words."""
-        for model in models:
-            if model is anchor:
+    def _heard_by(self, spans: Iterable[Facts], draft: Draft) -> Facts | None:
+        """The first span that heard the person's words."""
+        for facts in spans:
+            latest = self._latest_of(facts)
+            if latest is None:
                 continue
-            views = self._views(model)
-            if not views:
-                continue
-            heard = fold(views[-1].user)
+            heard = latest.folded
             if draft.user is None or any(alias in heard or heard in alias for alias in draft.aliases):
-                return views
-        return []
+                return facts
+        return None
 
     def _read_portion(self, facts: Facts, draft: Draft) -> None:
-        views = self._views(facts)
-        if views:
-            if facts.kind == "model" or draft.knows(views[-1].user):
-                draft.portions.append(views[-1])
+        latest = self._latest_of(facts)
+        if latest is not None:
+            if facts.kind == "model" or latest.folded in draft.aliases:
+                draft.add_portion(latest)
         elif facts.outputs or facts.inputs:
-            draft.portions.append(Portion("", [*(m for m in facts.inputs if not is_person(m)), *facts.outputs]))
+            draft.add_portion(Portion(_UNSAID, [*(m for m in facts.inputs if not is_person(m)), *facts.outputs]))
 
     def _last_answer(self, models: Iterable[Facts]) -> str | None:
         answer = None
@@ -205,27 +254,29 @@ class _Reading:
         target = self._continues(draft, history)
         if target is not None:
             self._join(target, draft)
-            at = self._turns.index(target) - 1
         else:
             self._turns.append(draft)
             target = draft
-            at = len(self._turns) - 2
         for facts in draft.spans:
-            self._placed[id(facts)] = target
-        self._align(history, at)
+            self._placed[facts] = target
+        self._align(history, len(self._turns) - 2)
 
     def _align(self, history: list[Portion], at: int) -> None:
         """Fills earlier turns from a history, and restores those whose own spans were never seen."""
         for portion in reversed(history):
-            match = next((i for i in range(at, -1, -1) if self._turns[i].knows(portion.user)), None)
-            if match is not None:
+            folded = portion.folded
+            match = at
+            while match >= 0 and folded not in self._turns[match].aliases:
+                match -= 1
+            if match >= 0:
                 known = self._turns[match]
-                known.portions.append(portion)
+                known.add_portion(portion)
                 if known.agent is None:
                     known.agent = portion.answer
                 at = match - 1
             elif portion.answer:
-                restored = Draft(portion.user, portion.answer, {fold(portion.user)}, portions=[portion])
+                restored = Draft(portion.user, None, {folded}, [], [], portion.answer)
+                restored.add_portion(portion)
                 self._turns.insert(at + 1, restored)
 
     def _continues(self, draft: Draft, history: list[Portion]) -> Draft | None:
@@ -238,7 +289,12 @@ class _Reading:
         same_trace = self._tree.together(last.anchor, draft.anchor)
         if draft.user is None:
             return last if same_trace else None
-        if history and last.knows(history[-1].user) and last.agent and fold(history[-1].answer) == fold(last.agent):
+        if (
+            history
+            and last.agent
+            and history[-1].folded in last.aliases
+            and fold(history[-1].answer) == fold(last.agent)
+        ):
             return None  # proof: the history has the last turn as finished
         if not draft.aliases.isdisjoint(last.aliases):
             if same_trace or _within(draft, last):
@@ -278,7 +334,7 @@ class _Reading:
         if draft.anchor is None or target.anchor is None:
             return False
         if draft.anchor.kind == "chain":
-            return target.anchor.kind != "agent" and fold(draft.agent) in self._said
+            return target.anchor.kind != "agent" and fold(draft.agent) in self._said()
         return draft.anchor.kind == "agent" or target.anchor.kind != "agent"
 
     # Spans that no anchor encloses
@@ -286,63 +342,104 @@ class _Reading:
     def attach_rest(self) -> None:
         """Tools and wrappers outside every anchor go to the turn of their call, their trace, or their time."""
         for facts in self._tree.ordered:
-            if id(facts) in self._placed:
+            if facts in self._placed:
                 continue
             draft = self._home(facts)
             if draft is None:
-                draft = Draft(None, anchor=facts)
+                draft = Draft(None, facts, set(), [], [])
                 self._turns.append(draft)
             draft.spans.append(facts)
-            self._placed[id(facts)] = draft
-            if facts.kind in ("agent", "chain"):
-                own = answer_of(facts.outputs)
-                if own and draft.agent is None and facts.kind == "agent":
-                    draft.agent = own
+            self._placed[facts] = draft
+            if facts.kind == "agent" and draft.agent is None:
+                draft.agent = answer_of(facts.outputs) or None
 
     def _home(self, facts: Facts) -> Draft | None:
         if facts.tool is not None and facts.tool.id:
-            for draft in self._turns:
-                if any(c.id == facts.tool.id for p in draft.portions for c in p.calls()):
-                    return draft
+            caller = self._callers().get(facts.tool.id)
+            if caller is not None:
+                return caller
         for child in self._tree.subtree(facts):
-            if id(child) in self._placed:
-                return self._placed[id(child)]
-        near = [d for d in self._turns if d.anchor and self._tree.together(d.anchor, facts)]
-        if not near and facts.kind not in ("tool", "other"):
-            near = []
-        elif not near:
-            near = [d for d in self._turns if d.anchor]
-        before = [d for d in near if d.anchor and d.anchor.start_ns <= facts.start_ns]
-        return before[-1] if before else (near[0] if near else None)
+            if child in self._placed:
+                return self._placed[child]
+        anywhere = facts.kind in ("tool", "other")
+        return self._nearest(facts, together=True) or (self._nearest(facts, together=False) if anywhere else None)
+
+    def _callers(self) -> dict[str, Draft]:
+        """Ids of tool calls → the first turn that names them."""
+        if self._by_call is None:
+            self._by_call = {}
+            for draft in self._turns:
+                for portion in draft.portions:
+                    for call in portion.calls():
+                        if call.id:
+                            self._by_call.setdefault(call.id, draft)
+        return self._by_call
+
+    def _nearest(self, facts: Facts, together: bool) -> Draft | None:
+        """The last turn begun by the start of a span, else the first; of its trace, or of all."""
+        first: Draft | None = None
+        nearest: Draft | None = None
+        for draft in self._turns:
+            if draft.anchor is None or (together and not self._tree.together(draft.anchor, facts)):
+                continue
+            first = first or draft
+            if draft.anchor.start_ns <= facts.start_ns:
+                nearest = draft
+        return nearest or first
 
     def finish(self) -> list[Draft]:
         """Completes each turn's calls, root and error."""
         for draft in self._turns:
-            for portion in draft.portions:
-                draft.book.add_portion(portion)
             tools = [f for f in draft.spans if f.tool is not None]
-            tools.sort(key=lambda f: (f.tool is None or f.tool.id is None, f.start_ns))
-            for facts in tools:
-                draft.book.add_span(facts)
+            if tools or draft.portions:
+                draft.calls = self._calls(draft, tools)
             self._conclude(draft)
-        return [d for d in self._turns if d.user or d.agent or d.spans or len(d.book)]
+        return [d for d in self._turns if d.user or d.agent or d.spans or d.calls]
+
+    def _calls(self, draft: Draft, tools: list[Facts]) -> tuple[ToolCall, ...]:
+        book = CallBook()
+        for portion in draft.portions:
+            book.add_portion(portion)
+        if len(tools) > 1:
+            tools.sort(key=lambda f: (f.tool is None or f.tool.id is None, f.start_ns))
+        for facts in tools:
+            book.add_span(facts)
+        return book.build()
 
     def _conclude(self, draft: Draft) -> None:
-        if draft.anchor is not None:
-            draft.anchor = self._tree.root_within(draft.anchor, draft.spans)
-        models = [f for f in draft.spans if f.kind == "model"]
+        self._find_root(draft)
         if draft.agent is None:
             for facts in draft.spans:
                 if facts.failure and facts.kind in ("model", "agent", "chain"):
-                    draft.error = draft.error or facts.failure
-        answer = fold(draft.agent)
-        seen = {answer}
-        for model in models:
+                    draft.error = facts.failure
+                    break
+        interim: list[str] = []
+        seen: set[str] = set()
+        for model in draft.spans:
+            if model.kind != "model":
+                continue
             for message in model.outputs:
-                text = message.text.strip()
-                if message.calls and text and fold(text) not in seen:
-                    seen.add(fold(text))
-                    draft.interim.append(text)
+                if message.calls and (text := message.text.strip()):
+                    folded = message.folded
+                    seen = seen or {fold(draft.agent)}
+                    if folded not in seen:
+                        seen.add(folded)
+                        interim.append(valid_text(text))
+        draft.interim = tuple(interim)
+
+    def _find_root(self, draft: Draft) -> None:
+        """The outermost wrapper of a turn that no other turn shares: where scores are attached."""
+        if draft.anchor is None:
+            return
+        above = self._tree.parent(draft.anchor)
+        while above is not None and self._placed.get(above) is draft:
+            draft.anchor = above
+            above = self._tree.parent(above)
+
+
+def _longer(portion: Portion, messages: Sequence[Message]) -> Portion:
+    """A portion and what follows it."""
+    return Portion(portion.words, (*portion.messages, *messages)) if messages else portion
 
 
 def _within(draft: Draft, last: Draft) -> bool:
@@ -350,12 +447,3 @@ def _within(draft: Draft, last: Draft) -> bool:
     if draft.anchor is None or last.anchor is None:
         return False
     return last.anchor.start_ns <= draft.anchor.start_ns and draft.anchor.end_ns <= max(s.end_ns for s in last.spans)
-
-
-def _up_to(portions: list[Portion], text: str) -> list[Portion]:
-    """The portions up to the last one that the person opened with these words."""
-    folded = fold(text)
-    for index in range(len(portions) - 1, -1, -1):
-        if fold(portions[index].user) == folded:
-            return portions[: index + 1]
-    return portions
