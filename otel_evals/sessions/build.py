@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ __all__ = ["SessionHead", "build_session"]
 
 SIDE_BY_SIDE = 4
 """Model calls before one, in time order, among which its double may be."""
+_NO_USAGE = Usage(input_tokens=None, output_tokens=None, cached_tokens=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,45 +41,81 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
     """Assembles one session. The order of `facts` does not matter."""
     tree = Tree(facts)
     turns = tuple([to_turn(draft) for draft in build_turns(tree)])
-    ordered = tree.ordered
+    common = _Common()
+    for item in tree.ordered:
+        common.add(item)
     reason = _not_evaluable(turns)
     truncated = head.truncated or len(turns) > head.max_turns
     return Session(
         session_id=valid_text(head.session_id),
         session_key=valid_text(head.session_key),
         derived=head.derived,
-        conversation_id=_first(f.conversation_id for f in ordered),
+        conversation_id=_valid(common.conversation_id),
         generation=head.generation,
         turns=turns[-head.max_turns :],
         evaluable=reason is None,
         not_evaluable_reason=reason,
-        incomplete=_incomplete(tree),
+        incomplete=_incomplete(tree) if tree.orphans else False,
         truncated=truncated,
         completion=head.completion,
-        system_prompt=_first(f.system for f in ordered),
-        goal=_first(f.seldom.goal for f in ordered if f.seldom) or head.goal,
+        system_prompt=_valid(common.system),
+        goal=_valid(common.goal) or head.goal,
         service_name=_text(head.resource, "service.name"),
         service_version=_text(head.resource, "service.version"),
         environment=_text(head.resource, "deployment.environment.name")
         or _text(head.resource, "deployment.environment"),
-        agents=tuple(dict.fromkeys(valid_text(f.agent) for f in ordered if f.agent)),
-        models=tuple(dict.fromkeys(valid_text(f.model) for f in ordered if f.model and f.kind == "model")),
-        user_id=_first(f.user_id for f in ordered),
-        tags=tuple(dict.fromkeys(valid_text(tag) for f in ordered for tag in f.tags)),
+        agents=_distinct(common.agents),
+        models=_distinct(common.models),
+        user_id=_valid(common.user_id),
+        tags=_distinct(common.tags) if common.tags else (),
         usage=_usage(tree),
-        start_ns=min((f.start_ns for f in facts), default=0),
-        end_ns=max((f.end_ns for f in facts), default=0),
+        start_ns=min([f.start_ns for f in facts], default=0),
+        end_ns=max([f.end_ns for f in facts], default=0),
         span_count=len(facts),
-        attributes=_kept(ordered),
+        attributes=common.kept,
         chance=head.chance,
     )
+
+
+class _Common:
+    """What a session's spans say of all of it: of each fact the first that is told, in time order."""
+
+    __slots__ = ("agents", "conversation_id", "goal", "kept", "models", "system", "tags", "user_id")
+
+    def __init__(self) -> None:
+        self.conversation_id: str | None = None
+        self.system: str | None = None
+        self.goal: str | None = None
+        self.user_id: str | None = None
+        self.agents: list[str] = []
+        self.models: list[str] = []
+        self.tags: list[str] = []
+        self.kept: dict[str, Any] = {}
+
+    def add(self, facts: Facts) -> None:
+        """Takes in what one span says."""
+        self.conversation_id = self.conversation_id or facts.conversation_id
+        self.system = self.system or facts.system
+        self.user_id = self.user_id or facts.user_id
+        if facts.agent:
+            self.agents.append(facts.agent)
+        if facts.kind == "model" and facts.model:
+            self.models.append(facts.model)
+        if facts.tags:
+            self.tags += facts.tags
+        if facts.seldom is not None:
+            self.goal = self.goal or facts.seldom.goal
+            for key, value in (facts.seldom.kept or {}).items():
+                self.kept.setdefault(key, serialisable(value))
 
 
 def _not_evaluable(turns: Sequence[Turn]) -> str | None:
     if not turns:
         return "no_turns"
-    user = any(turn.user and turn.user.strip() for turn in turns)
-    agent = any(turn.agent and turn.agent.strip() for turn in turns)
+    user = agent = False
+    for turn in turns:
+        user = user or bool(turn.user and turn.user.strip())
+        agent = agent or bool(turn.agent and turn.agent.strip())
     if not user and not agent:
         return "no_content"
     if not user:
@@ -94,8 +131,13 @@ def _incomplete(tree: Tree) -> bool:
 
 def _usage(tree: Tree) -> Usage:
     """Tokens of each model call once; where no model call reports any, those of the outermost wrappers."""
+    found = _model_usage(tree) or _wrapper_usage(tree)
+    if not found:
+        return _NO_USAGE
+    if len(found) == 1:
+        return Usage(input_tokens=found[0][0], output_tokens=found[0][1], cached_tokens=found[0][2])
     sums: list[int | None] = [None, None, None]
-    for usage in _model_usage(tree) or _wrapper_usage(tree):
+    for usage in found:
         for index, value in enumerate(usage):
             if value is not None:
                 sums[index] = (sums[index] or 0) + value
@@ -111,7 +153,7 @@ def _model_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]]:
             continue
         if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
-        if item.response_id in seen or any(_same_call(item, other) for other in counted[-SIDE_BY_SIDE:]):
+        if item.response_id in seen or _told_already(item, counted):
             continue
         if item.response_id:
             seen.add(item.response_id)
@@ -119,11 +161,21 @@ def _model_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]]:
     return [item.usage for item in counted if item.usage is not None]
 
 
+def _told_already(item: Facts, counted: Sequence[Facts]) -> bool:
+    """Whether a second instrumentation has reported a model call, shortly before it in time order."""
+    for at in range(max(0, len(counted) - SIDE_BY_SIDE), len(counted)):
+        if _same_call(item, counted[at]):
+            return True
+    return False
+
+
 def _same_call(first: Facts, second: Facts) -> bool:
     """Two instrumentations beside each other: one span within the other's time, the same tokens, not two ids."""
-    if first.usage is None or second.usage is None or first.usage[:2] != second.usage[:2]:
-        return False
     if first.response_id and second.response_id:
+        return False
+    if first.usage is None or second.usage is None:
+        return False
+    if first.usage[0] != second.usage[0] or first.usage[1] != second.usage[1]:
         return False
     longer_first = first.end_ns - first.start_ns >= second.end_ns - second.start_ns
     outer, inner = (first, second) if longer_first else (second, first)
@@ -142,17 +194,13 @@ def _wrapper_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]
     return found
 
 
-def _kept(ordered: Iterable[Facts]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    for item in ordered:
-        for key, value in ((item.seldom.kept if item.seldom else None) or {}).items():
-            kept.setdefault(key, serialisable(value))
-    return kept
+def _valid(text: str | None) -> str | None:
+    return valid_text(text) if text else None
 
 
-def _first(values: Iterable[str | None]) -> str | None:
-    found = next((value for value in values if value), None)
-    return valid_text(found) if found else None
+def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
+    """The texts once each, in order."""
+    return tuple(dict.fromkeys([valid_text(text) for text in dict.fromkeys(texts)]))
 
 
 def _text(attributes: Mapping[str, Any], key: str) -> str | None:
