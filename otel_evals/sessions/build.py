@@ -41,9 +41,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
     """Assembles one session. The order of `facts` does not matter."""
     tree = Tree(facts)
     turns = tuple([to_turn(draft) for draft in build_turns(tree)])
-    common = _Common()
-    for item in tree.ordered:
-        common.add(item)
+    common = _Common(tree.ordered)
     reason = _not_evaluable(turns)
     truncated = head.truncated or len(turns) > head.max_turns
     return Session(
@@ -82,7 +80,7 @@ class _Common:
 
     __slots__ = ("agents", "conversation_id", "goal", "kept", "models", "system", "tags", "user_id")
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: Sequence[Facts]) -> None:
         self.conversation_id: str | None = None
         self.system: str | None = None
         self.goal: str | None = None
@@ -91,22 +89,23 @@ class _Common:
         self.models: list[str] = []
         self.tags: list[str] = []
         self.kept: dict[str, Any] = {}
-
-    def add(self, facts: Facts) -> None:
-        """Takes in what one span says."""
-        self.conversation_id = self.conversation_id or facts.conversation_id
-        self.system = self.system or facts.system
-        self.user_id = self.user_id or facts.user_id
-        if facts.agent:
-            self.agents.append(facts.agent)
-        if facts.kind == "model" and facts.model:
-            self.models.append(facts.model)
-        if facts.tags:
-            self.tags += facts.tags
-        if facts.seldom is not None:
-            self.goal = self.goal or facts.seldom.goal
-            for key, value in (facts.seldom.kept or {}).items():
-                self.kept.setdefault(key, serialisable(value))
+        for facts in ordered:
+            if facts.conversation_id and self.conversation_id is None:
+                self.conversation_id = facts.conversation_id
+            if facts.system and self.system is None:
+                self.system = facts.system
+            if facts.user_id and self.user_id is None:
+                self.user_id = facts.user_id
+            if facts.agent:
+                self.agents.append(facts.agent)
+            if facts.model and facts.kind == "model":
+                self.models.append(facts.model)
+            if facts.tags:
+                self.tags += facts.tags
+            if facts.seldom is not None:
+                self.goal = self.goal or facts.seldom.goal
+                for key, value in (facts.seldom.kept or {}).items():
+                    self.kept.setdefault(key, serialisable(value))
 
 
 def _not_evaluable(turns: Sequence[Turn]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 
 from otel_evals.sessions.histories import Histories
 from otel_evals.sessions.log_messages import with_logs
@@ -36,6 +37,8 @@ class Continuations:
         """A trace is new or has grown."""
         self._changed.pop(trace.id, None)
         self._changed[trace.id] = (trace, histories, now_ns)
+        if trace.evidence is not None:
+            trace.evidence.service = None
 
     def read_quiet(self, before_ns: int, limit: int) -> None:
         """Reads up to `limit` traces that have not changed since some time, so that `pairs` has little left to read."""
@@ -56,6 +59,8 @@ class Continuations:
 
         Of several earlier traces the one with the longest common history, then the latest.
         """
+        if not self._changed and not self._news:
+            return []
         for trace, histories, _ in list(self._changed.values()):
             self._read(trace, histories)
         found = sorted(self._related(list(self._news.values())), key=Trace.started)
@@ -73,9 +78,7 @@ class Continuations:
         self._changed.pop(trace.id, None)
         self._withdraw(trace)
         self._news[trace.id] = trace
-        told = evidence(with_logs(trace))
-        for facts in trace.spans.values():
-            histories.pack(facts)
+        told = _read(trace, histories)
         trace.evidence = told
         for index, digests in ((self._said, told.said), (self._heard, told.heard)):
             for digest in digests:
@@ -115,10 +118,10 @@ class Continuations:
         assert later.evidence is not None
         for digest, weight in later.evidence.heard.items():
             for earlier in self._said.get(digest, {}).values():
-                rank = (weight, earlier.started())
-                if earlier is later or earlier.id in continued or rank[1] >= later.started():
+                if earlier is later or earlier.id in continued:
                     continue
-                if rank > best_rank and _service(earlier) == _service(later):
+                rank = (weight, earlier.started())
+                if best_rank < rank and rank[1] < later.started() and _service(earlier) == _service(later):
                     best, best_rank = earlier, rank
         return best
 
@@ -127,7 +130,7 @@ class Concluded:
     """The last words of completed conversations without an id, so that one that resumes is known again."""
 
     def __init__(self) -> None:
-        self._by_words: OrderedDict[tuple[str, bytes], tuple[str, int, int]] = OrderedDict()
+        self._by_words: OrderedDict[tuple[bytes, bytes], tuple[str, int, int]] = OrderedDict()
 
     def add(self, traces: Iterable[Trace], session_id: str, generation: int, now_ns: int) -> None:
         """Remembers how a conversation ended."""
@@ -143,7 +146,7 @@ class Concluded:
         Each conversation is resumed once, by a trace that began to arrive after its end: who comes next with the same
         words, or came while it was open, is somebody else.
         """
-        best: tuple[int, tuple[str, bytes]] | None = None
+        best: tuple[int, tuple[bytes, bytes]] | None = None
         for service, told in _told(traces)[:1]:
             for digest, weight in told.heard.items():
                 known = self._by_words.get((service, digest))
@@ -152,21 +155,43 @@ class Concluded:
         return self._by_words.pop(best[1])[:2] if best else None
 
 
-def _told(traces: Iterable[Trace]) -> list[tuple[str, Evidence]]:
+def _told(traces: Iterable[Trace]) -> list[tuple[bytes, Evidence]]:
     """(service, evidence) of a conversation's traces, without the words that continue one another within it."""
-    known = [(trace, trace.evidence) for trace in traces if trace.evidence is not None]
+    known = [(_service(trace), trace.evidence) for trace in traces if trace.evidence is not None]
+    if len(known) == 1:
+        return known  # nothing within a trace continues another part of it
     said = {digest for _, told in known for digest in told.said}
     heard = {digest for _, told in known for digest in told.heard}
     out = []
-    for trace, told in known:
+    for service, told in known:
         outer = Evidence()
         outer.said = told.said - heard
         outer.heard = {digest: weight for digest, weight in told.heard.items() if digest not in said}
-        out.append((_service(trace), outer))
+        out.append((service, outer))
     return out
 
 
-def _service(trace: Trace) -> str:
-    """The application a trace is from, whichever of its instances made it."""
-    stable = (item for item in trace.resource.items() if not str(item[0]).startswith(_OF_INSTANCE))
-    return repr(sorted(stable, key=str))
+def _read(trace: Trace, histories: Histories) -> Evidence:
+    """What a trace says; its spans stay in shared storage."""
+    packed = [(facts, facts.heard, facts.said) for facts in trace.spans.values() if facts.heard is not None]
+    told = evidence(with_logs(trace))
+    for facts, heard, said in packed:
+        facts.inputs = facts.outputs = ()
+        facts.heard, facts.said = heard, said
+    if len(packed) < len(trace.spans):
+        for facts in trace.spans.values():
+            if facts.heard is None:
+                histories.pack(facts)
+    return told
+
+
+def _service(trace: Trace) -> bytes:
+    """Digest of the application that a trace is from, whichever of its instances made it."""
+    told = trace.evidence
+    if told is not None and told.service is not None:
+        return told.service
+    stable = [item for item in trace.resource.items() if not str(item[0]).startswith(_OF_INSTANCE)]
+    service = blake2b(repr(sorted(stable, key=str)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if told is not None:
+        told.service = service
+    return service

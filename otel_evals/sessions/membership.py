@@ -12,8 +12,10 @@ __all__ = ["members"]
 def members(trace: Trace, session: OpenSession) -> list[Facts]:
     """The spans of a trace that belong to one session: all, unless the trace names several."""
     facts = with_logs(trace)
+    if len(trace.ids) < 2 or session.derived:
+        return facts
     key, values = trace.names()
-    if len(values) < 2 or session.derived:
+    if len(values) < 2:
         return facts
     owner: dict[int, str] = {}
     by_id = {f.span_id: f for f in facts}

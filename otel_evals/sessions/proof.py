@@ -18,9 +18,11 @@ KEPT = 6
 class Evidence:
     """Digests of what a trace has said in the end, and of what its histories had heard before."""
 
-    __slots__ = ("heard", "said")
+    __slots__ = ("heard", "said", "service")
 
     def __init__(self) -> None:
+        self.service: bytes | None = None
+        """Digest of the application that the trace is from; None: not looked at yet."""
         self.said: set[bytes] = set()
         self.heard: dict[bytes, int] = {}
         """Digest → weight of the proof: twice the length of the history it stands for, more with call ids."""
@@ -29,10 +31,11 @@ class Evidence:
 def evidence(facts: Iterable[Facts]) -> Evidence:
     """Digests of one trace."""
     found = Evidence()
+    digests: dict[tuple[bytes, Message], bytes] = {}
     for item in facts:
         if item.kind not in ("model", "agent", "chain") or not (item.inputs or item.outputs):
             continue
-        _by_message(item, found)
+        _by_message(item, found, digests)
         _by_turn(item, found)
     # What the trace itself continues is neither its last word nor news from another trace.
     inner = found.said & found.heard.keys()
@@ -42,36 +45,46 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
     return found
 
 
-def _by_message(item: Facts, found: Evidence) -> None:
-    """Histories message by message: once with the ids of tool calls, which are the stronger proof, once without."""
+def _by_message(item: Facts, found: Evidence, digests: dict[tuple[bytes, Message], bytes]) -> None:
+    """Histories message by message: once with the ids of tool calls, which are the stronger proof, once without.
+
+    Args:
+        digests: of a history and the message after it, as far as they are known: spans of a trace share them.
+    """
+    outputs = item.outputs if item.kind == "model" else ()
     named = any(message.calls for message in (*item.inputs, *item.outputs))
+    kept = max(0, len(item.inputs) - 1 - KEPT)
     for with_ids in (True, False) if named else (False,):
         digest = b"ids" if with_ids else b""
-        boundaries: list[tuple[bytes, int]] = []
-        for index, message in enumerate(item.inputs):
-            digest = _extend(digest, message, with_ids)
-            if index + 1 < len(item.inputs):
-                boundaries.append((digest, 2 * (index + 1) + with_ids))
-        for boundary, weight in boundaries[-KEPT:]:
-            found.heard[boundary] = max(weight, found.heard.get(boundary, 0))
+        for index, message in enumerate((*item.inputs, *outputs)):
+            if kept < index < len(item.inputs):
+                weight = 2 * index + with_ids
+                found.heard[digest] = max(weight, found.heard.get(digest, 0))
+            known = digests.get((digest, message))
+            if known is None:
+                known = digests[digest, message] = _extend(digest, message, with_ids)
+            digest = known
         if item.kind == "model":  # without an output, what it heard must do
-            for message in item.outputs:
-                digest = _extend(digest, message, with_ids)
             found.said.add(digest)
 
 
 def _by_turn(item: Facts, found: Evidence) -> None:
     portions = cut(item.inputs)
+    if not portions:
+        return
     digest = b"turns"
+    kept = len(portions) - 1 - KEPT
     finished: list[tuple[bytes, int]] = []
-    for index, portion in enumerate(portions[:-1]):
-        if portion.answer is None:
+    for index in range(len(portions) - 1):
+        answer = portions[index].answer
+        if answer is None:
             return
-        digest = _pair(digest, portion.user, portion.answer)
-        finished.append((digest, index + 1))
-    for boundary, length in finished[-KEPT:]:
+        digest = _pair(digest, portions[index].user, answer)
+        if index >= kept:
+            finished.append((digest, index + 1))
+    for boundary, length in finished:
         found.heard[boundary] = max(2 * length, found.heard.get(boundary, 0))
-    if portions and item.outputs:
+    if item.outputs:
         last = portions[-1]
         answer = answer_of((*last.messages, *item.outputs))
         if answer is not None:
@@ -79,8 +92,7 @@ def _by_turn(item: Facts, found: Evidence) -> None:
 
 
 def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:
-    h = blake2b(digest, digest_size=12)
-    h.update(fold(message.text).encode("utf-8", "surrogatepass"))
+    h = blake2b(digest + fold(message.text).encode("utf-8", "surrogatepass"), digest_size=12)
     for call in message.calls:
         call_id = call.id if with_ids else None
         h.update(f"\x1f{call_id}\x1f{call.name}\x1f{plain_text(call.arguments)}".encode("utf-8", "surrogatepass"))
@@ -90,6 +102,5 @@ def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:
 
 
 def _pair(digest: bytes, user: str, answer: str) -> bytes:
-    h = blake2b(digest, digest_size=12)
-    h.update(f"{fold(user)}\x1f{fold(answer)}".encode("utf-8", "surrogatepass"))
-    return h.digest()
+    text = f"{fold(user)}\x1f{fold(answer)}".encode("utf-8", "surrogatepass")
+    return blake2b(digest + text, digest_size=12).digest()
