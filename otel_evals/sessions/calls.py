@@ -44,26 +44,23 @@ class CallBook:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._by_id: dict[str, _Entry] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def ids(self) -> set[str]:
-        """Ids of all calls known."""
-        return set(self._by_id)
+        self._portion: Portion | None = None
+        """The history that is being added."""
+        self._orphans: set[str] | None = None
+        """Ids that only results of that history carry: its calls go by other ids. None: not looked for yet."""
+        self._seen: dict[Any, int] | None = None
+        """How often that history has named a call without an id, by name and arguments."""
 
     def add_portion(self, portion: Portion) -> None:
         """Calls and results of one history; a history that repeats known calls adds nothing."""
-        seen: dict[Any, int] = {}
+        self._portion = portion
+        self._orphans = None
+        self._seen = None
         pending: list[_Entry] = []
-        asked = {call.id for call in portion.calls() if call.id}
-        answered = {result.call_id for result in portion.results() if result.call_id}
         for message in portion.messages:
             for call in message.calls:
-                if call.name in ANSWER_TOOLS:
-                    continue
-                entry = self._of_call(call, seen, answered - asked)
-                pending.append(entry)
+                if call.name not in ANSWER_TOOLS:
+                    pending.append(self._of_call(call))
             for result in message.results:
                 self._settle(result, pending)
 
@@ -88,48 +85,63 @@ class CallBook:
 
     def build(self) -> tuple[ToolCall, ...]:
         """All calls, in the order in which they were first mentioned or started."""
-        return tuple(entry.build() for entry in self._entries)
+        return tuple([entry.build() for entry in self._entries])
 
-    def _of_call(self, call: Call, seen: dict[Any, int], orphans: set[str]) -> _Entry:
-        """The entry of a call.
-
-        Args:
-            seen: how often this history has named a call without an id, by name and arguments.
-            orphans: ids that only results of this history carry: its calls go by other ids.
-        """
-        if call.id:
-            entry = self._by_id.get(call.id) or self._renamed(call, orphans)
-            if entry is not None:
-                if not _worth(entry.arguments):
-                    entry.arguments = call.arguments
-                entry.name = entry.name or call.name
-                entry.id = entry.id or call.id
-                self._by_id[call.id] = entry
-                return entry
-        else:
-            key = (call.name, plain_text(call.arguments))
-            seen[key] = seen.get(key, 0) + 1
-            same = [
-                e
-                for e in self._entries
-                if e.name == call.name and (plain_text(e.arguments) == key[1] or not _worth(e.arguments))
-            ]
-            if len(same) >= seen[key]:
-                return same[seen[key] - 1]
+    def _of_call(self, call: Call) -> _Entry:
+        """The entry of a call."""
+        entry = self._known(call) if call.id else self._nameless(call)
+        if entry is not None:
+            return entry
         entry = _Entry(call.id, call.name, call.arguments)
         self._entries.append(entry)
         if call.id:
             self._by_id[call.id] = entry
         return entry
 
-    def _renamed(self, call: Call, orphans: set[str]) -> _Entry | None:
+    def _known(self, call: Call) -> _Entry | None:
+        """The entry of a call with an id, if it is not a new one."""
+        assert call.id is not None
+        entry = self._by_id.get(call.id)
+        if entry is None:
+            entry = self._renamed(call)
+            if entry is None:
+                return None
+            entry.id = entry.id or call.id
+            self._by_id[call.id] = entry
+        if not _worth(entry.arguments):
+            entry.arguments = call.arguments
+        entry.name = entry.name or call.name
+        return entry
+
+    def _nameless(self, call: Call) -> _Entry | None:
+        """The entry of a call without an id, if this history has not named it more often than those before."""
+        if self._seen is None:
+            self._seen = {}
+        key = (call.name, plain_text(call.arguments))
+        number = self._seen[key] = self._seen.get(key, 0) + 1
+        for entry in self._entries:
+            if entry.name == call.name and (plain_text(entry.arguments) == key[1] or not _worth(entry.arguments)):
+                number -= 1
+                if number == 0:
+                    return entry
+        return None
+
+    def _renamed(self, call: Call) -> _Entry | None:
         """A call known without an id, or under another id, as some exporters rewrite them."""
         for entry in self._entries:
-            if entry.name != call.name or not (entry.id is None or entry.id in orphans):
+            if entry.name != call.name or not (entry.id is None or entry.id in self._only_answered()):
                 continue
             if _same_arguments(entry.arguments, call.arguments) or not _worth(entry.arguments):
                 return entry
         return None
+
+    def _only_answered(self) -> set[str]:
+        """Ids that only results of the history carry."""
+        if self._orphans is None:
+            assert self._portion is not None
+            asked = {call.id for call in self._portion.calls() if call.id}
+            self._orphans = {r.call_id for r in self._portion.results() if r.call_id and r.call_id not in asked}
+        return self._orphans
 
     def _settle(self, result: Result, pending: list[_Entry]) -> None:
         entry = self._by_id.get(result.call_id) if result.call_id else None

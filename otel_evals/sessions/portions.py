@@ -17,7 +17,6 @@ __all__ = [
     "is_person",
     "last_words",
     "only_user",
-    "tell_of_calls",
 ]
 
 ANSWER_TOOLS = frozenset(("final_answer", "finish", "final_result", "respond_to_user", "submit_answer"))
@@ -31,16 +30,13 @@ class Portion:
     """One thing the person said and everything after it, until the next."""
 
     words: Message
-    messages: Sequence[Message] = ()
+    messages: Sequence[Message]
+    before: int = -1
+    """Messages of the history before the words; -1: not counted."""
 
     @property
     def user(self) -> str:
         return self.words.text
-
-    @property
-    def folded(self) -> str:
-        """The person's words with their white space folded."""
-        return self.words.folded
 
     @property
     def answer(self) -> str | None:
@@ -51,18 +47,6 @@ class Portion:
 
     def results(self) -> Iterable[Result]:
         return (result for message in self.messages for result in message.results)
-
-    def has_calls(self) -> bool:
-        """Whether it tells of any tool call or result."""
-        return tell_of_calls(self.messages)
-
-
-def tell_of_calls(messages: Sequence[Message]) -> bool:
-    """Whether messages hold any tool call or result."""
-    for message in messages:
-        if message.calls or message.results:
-            return True
-    return False
 
 
 def is_person(message: Message) -> bool:

@@ -115,12 +115,16 @@ class Tree:
         """Model calls under a span, itself excluded."""
         return [f for f in self.subtree(root) if f.kind == "model" and f is not root]
 
-    def own_models(self, root: Facts) -> list[Facts]:
-        """Model calls under a span that are its own, not those of agents behind its tools."""
-        if root not in self._children:
+    def own_models(self, root: Facts, below: Sequence[Facts]) -> list[Facts]:
+        """Model calls under a span that are its own, not those of agents behind its tools.
+
+        Args:
+            below: the span's subtree.
+        """
+        if len(below) == 1:
             return []
         if not self._behind_tools:
-            return self.models_below(root)
+            return [f for f in below if f.kind == "model" and f is not root]
         out: list[Facts] = []
         stack = list(reversed(self._children[root]))
         while stack:

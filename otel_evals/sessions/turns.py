@@ -43,8 +43,10 @@ class Draft:
 
     def add_portion(self, portion: Portion) -> None:
         """Adds what was said, if it tells of tools."""
-        if portion.has_calls():
-            self.portions.append(portion)
+        for message in portion.messages:
+            if message.calls or message.results:
+                self.portions.append(portion)
+                return
 
 
 def build_turns(tree: Tree) -> list[Draft]:
@@ -110,8 +112,11 @@ class _Reading:
         return self._known_said
 
     def _inputs(self, facts: Facts) -> Sequence[Message]:
-        if not only_user(facts.inputs):
-            return facts.inputs
+        inputs = facts.inputs
+        return self._correct(facts) if len(inputs) > 1 and only_user(inputs) else inputs
+
+    def _correct(self, facts: Facts) -> Sequence[Message]:
+        """Inputs that are all labelled `user`."""
         if not self._corrected:
             self._results = {
                 fold(plain_text(item.tool.result))
@@ -138,34 +143,38 @@ class _Reading:
         whole = cut(facts.outputs)  # a run's output that repeats the history
         if not portions:
             return whole
-        said = portions[-1].folded
+        said = portions[-1].words.folded
         for index in range(len(whole) - 1, -1, -1):
-            if whole[index].folded == said:
+            if whole[index].words.folded == said:
                 return whole[: index + 1]
         portions[-1] = _longer(portions[-1], whole[-1].messages)
         return portions
 
     def _latest_of(self, facts: Facts) -> Portion | None:
         """The last of a span's portions."""
-        if facts in self._latest:
-            return self._latest[facts]
-        inputs = self._inputs(facts)
-        begin = facts.seldom.new_from if facts.seldom else None
-        latest: Portion | None = None
-        if begin is not None or last_words(facts.outputs) >= 0:
-            views = self._views(facts)
-            if views:
-                latest = views[-1]
-        elif (at := last_words(inputs)) >= 0:
-            latest = Portion(inputs[at], facts.outputs)
-            if at + 1 < len(inputs):
-                latest.messages = (*inputs[at + 1 :], *facts.outputs)
-        self._latest[facts] = latest
-        return latest
+        if not facts.inputs and not facts.outputs:
+            return None
+        if facts not in self._latest:
+            self._latest[facts] = self._find_latest(facts)
+        return self._latest[facts]
 
-    def _history(self, facts: Facts) -> list[Portion]:
+    def _find_latest(self, facts: Facts) -> Portion | None:
+        outputs = facts.outputs
+        if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(outputs) >= 0:
+            views = self._views(facts)
+            return views[-1] if views else None
+        inputs = self._inputs(facts)
+        at = last_words(inputs)
+        if at < 0:
+            return None
+        after = outputs if at + 1 == len(inputs) else (*inputs[at + 1 :], *outputs)
+        return Portion(inputs[at], after, at)
+
+    def _history(self, facts: Facts, latest: Portion) -> list[Portion]:
         """All of a span's portions but the last."""
-        return self._views(facts)[:-1] if len(facts.inputs) + len(facts.outputs) > 1 else []
+        if latest.before == 0:
+            return []
+        return cut(self._inputs(facts)[: latest.before]) if latest.before > 0 else self._views(facts)[:-1]
 
     def speaks(self, facts: Facts) -> bool:
         """Whether a wrapper span states what the person said: the models below must have heard it."""
@@ -174,9 +183,9 @@ class _Reading:
             return False
         if facts.kind == "agent":
             return True
-        folded = latest.folded
+        folded = latest.words.folded
         heard = False
-        models = self._tree.own_models(facts) or self._tree.models_beside(facts)
+        models = self._tree.own_models(facts, self._tree.subtree(facts)) or self._tree.models_beside(facts)
         for model in models:
             for message in reversed(self._inputs(model)):
                 if message.role == "user" and message.text:
@@ -191,50 +200,50 @@ class _Reading:
     def fold(self, anchor: Facts) -> None:
         """Adds one content-bearing span and all below it."""
         below = self._tree.subtree(anchor)
-        models = [f for f in self._tree.own_models(anchor) if f.inputs or f.outputs]
         draft = Draft(None, anchor, set(), below, [])
         history: list[Portion] = []
+        models: list[Facts] = []
         own = self._latest_of(anchor)
         if own is not None:
             draft.user = own.user
-            draft.aliases.add(own.folded)
+            draft.aliases.add(own.words.folded)
             draft.agent = own.answer
-            history = self._history(anchor)
+            history = self._history(anchor, own)
         elif anchor.outputs:
             draft.agent = answer_of(anchor.outputs)
-        main = self._heard_by(models, draft) or self._heard_by(below[1:], draft)
-        if main is not None and (heard := self._latest_of(main)) is not None:
-            draft.aliases.add(heard.folded)
-            draft.user = draft.user or heard.user
-            longer = self._history(main)
-            if len(longer) > len(history):
-                history = longer
+        if len(below) > 1:
+            models = self._tree.own_models(anchor, below)
+            said = own.words.folded if own is not None else None
+            main = self._heard_by(models, said) or self._heard_by(below[1:], said)
+            if main is not None and (heard := self._latest_of(main)) is not None:
+                draft.aliases.add(heard.words.folded)
+                draft.user = draft.user or heard.user
+                longer = self._history(main, heard)
+                if len(longer) > len(history):
+                    history = longer
         for facts in below:
             if facts.kind in ("model", "agent", "chain"):
                 self._read_portion(facts, draft)
         if draft.agent is None or anchor.kind == "chain":
-            if anchor.kind == "model" and (anchor.inputs or anchor.outputs):
-                models = [anchor, *models]
-            last = self._last_answer(models)
+            last = self._last_answer([anchor, *models] if anchor.kind == "model" else models)
             if draft.agent is None or (last and fold(draft.agent) not in fold(last)):
                 draft.agent = last or draft.agent
         self._place(draft, history)
 
-    def _heard_by(self, spans: Iterable[Facts], draft: Draft) -> Facts | None:
-        """The first span that heard the person's words."""
+    def _heard_by(self, spans: Iterable[Facts], said: str | None) -> Facts | None:
+        """The first span that heard the person's words, folded; None: whatever they are."""
         for facts in spans:
             latest = self._latest_of(facts)
-            if latest is None:
-                continue
-            heard = latest.folded
-            if draft.user is None or any(alias in heard or heard in alias for alias in draft.aliases):
-                return facts
+            if latest is not None:
+                heard = latest.words.folded
+                if said is None or said in heard or heard in said:
+                    return facts
         return None
 
     def _read_portion(self, facts: Facts, draft: Draft) -> None:
         latest = self._latest_of(facts)
         if latest is not None:
-            if facts.kind == "model" or latest.folded in draft.aliases:
+            if facts.kind == "model" or latest.words.folded in draft.aliases:
                 draft.add_portion(latest)
         elif facts.outputs or facts.inputs:
             draft.add_portion(Portion(_UNSAID, [*(m for m in facts.inputs if not is_person(m)), *facts.outputs]))
@@ -259,12 +268,13 @@ class _Reading:
             target = draft
         for facts in draft.spans:
             self._placed[facts] = target
-        self._align(history, len(self._turns) - 2)
+        if history:
+            self._align(history, len(self._turns) - 2)
 
     def _align(self, history: list[Portion], at: int) -> None:
         """Fills earlier turns from a history, and restores those whose own spans were never seen."""
         for portion in reversed(history):
-            folded = portion.folded
+            folded = portion.words.folded
             match = at
             while match >= 0 and folded not in self._turns[match].aliases:
                 match -= 1
@@ -292,7 +302,7 @@ class _Reading:
         if (
             history
             and last.agent
-            and history[-1].folded in last.aliases
+            and history[-1].words.folded in last.aliases
             and fold(history[-1].answer) == fold(last.agent)
         ):
             return None  # proof: the history has the last turn as finished
@@ -358,9 +368,10 @@ class _Reading:
             caller = self._callers().get(facts.tool.id)
             if caller is not None:
                 return caller
-        for child in self._tree.subtree(facts):
-            if child in self._placed:
-                return self._placed[child]
+        if self._tree.has_children(facts):
+            for child in self._tree.subtree(facts):
+                if child in self._placed:
+                    return self._placed[child]
         anywhere = facts.kind in ("tool", "other")
         return self._nearest(facts, together=True) or (self._nearest(facts, together=False) if anywhere else None)
 
@@ -446,4 +457,4 @@ def _within(draft: Draft, last: Draft) -> bool:
     """Whether a draft's spans lie within a turn's: the same work, exported by a second instrumentation."""
     if draft.anchor is None or last.anchor is None:
         return False
-    return last.anchor.start_ns <= draft.anchor.start_ns and draft.anchor.end_ns <= max(s.end_ns for s in last.spans)
+    return last.anchor.start_ns <= draft.anchor.start_ns and draft.anchor.end_ns <= max([s.end_ns for s in last.spans])
