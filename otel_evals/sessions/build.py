@@ -66,7 +66,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         models=_distinct(common.models),
         user_id=_valid(common.user_id),
         tags=_distinct(common.tags) if common.tags else (),
-        usage=_usage(tree),
+        usage=_usage(tree, common.reports),
         start_ns=min([f.start_ns for f in facts], default=0),
         end_ns=max([f.end_ns for f in facts], default=0),
         span_count=len(facts),
@@ -78,7 +78,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
 class _Common:
     """What a session's spans say of all of it: of each fact the first that is told, in time order."""
 
-    __slots__ = ("agents", "conversation_id", "goal", "kept", "models", "system", "tags", "user_id")
+    __slots__ = ("agents", "conversation_id", "goal", "kept", "models", "reports", "system", "tags", "user_id")
 
     def __init__(self, ordered: Sequence[Facts]) -> None:
         self.conversation_id: str | None = None
@@ -87,6 +87,8 @@ class _Common:
         self.user_id: str | None = None
         self.agents: list[str] = []
         self.models: list[str] = []
+        self.reports: list[Facts] = []
+        """Model calls that report the tokens they took."""
         self.tags: list[str] = []
         self.kept: dict[str, Any] = {}
         for facts in ordered:
@@ -98,8 +100,11 @@ class _Common:
                 self.user_id = facts.user_id
             if facts.agent:
                 self.agents.append(facts.agent)
-            if facts.model and facts.kind == "model":
-                self.models.append(facts.model)
+            if facts.kind == "model":
+                if facts.model:
+                    self.models.append(facts.model)
+                if facts.usage is not None:
+                    self.reports.append(facts)
             if facts.tags:
                 self.tags += facts.tags
             if facts.seldom is not None:
@@ -128,9 +133,9 @@ def _incomplete(tree: Tree) -> bool:
     return wrapped and any(f.kind in ("model", "tool") and not f.parent_remote for f in tree.orphans)
 
 
-def _usage(tree: Tree) -> Usage:
+def _usage(tree: Tree, calls: Sequence[Facts]) -> Usage:
     """Tokens of each model call once; where no model call reports any, those of the outermost wrappers."""
-    found = _model_usage(tree) or _wrapper_usage(tree)
+    found = _model_usage(tree, calls) if calls else _wrapper_usage(tree)
     if not found:
         return _NO_USAGE
     if len(found) == 1:
@@ -143,13 +148,11 @@ def _usage(tree: Tree) -> Usage:
     return Usage(input_tokens=sums[0], output_tokens=sums[1], cached_tokens=sums[2])
 
 
-def _model_usage(tree: Tree) -> list[tuple[int | None, int | None, int | None]]:
+def _model_usage(tree: Tree, calls: Sequence[Facts]) -> list[tuple[int | None, int | None, int | None]]:
     """Of several reports of one call only one."""
     counted: list[Facts] = []
     seen: set[str] = set()
-    for item in tree.ordered:
-        if item.kind != "model" or item.usage is None:
-            continue
+    for item in calls:
         if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
         if item.response_id in seen or _told_already(item, counted):

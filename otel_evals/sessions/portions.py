@@ -59,11 +59,9 @@ def is_person(message: Message) -> bool:
 
 def last_words(messages: Sequence[Message]) -> int:
     """Index of the last thing that the person said; -1 where the person says nothing."""
-    at = len(messages) - 1
-    while at >= 0:
+    for at in range(len(messages) - 1, -1, -1):
         if messages[at].role == "user" and is_person(messages[at]):
             return at
-        at -= 1
     return -1
 
 

@@ -92,11 +92,17 @@ class _Reading:
         self._tree = tree
         self._turns: list[Draft] = []
         self._placed: dict[Facts, Draft] = {}
-        self._latest: dict[Facts, Portion | None] = {}
+        self._latest: dict[Facts, Portion] = {}
+        """The last portion of each span that has any."""
         self._corrected: dict[Facts, Sequence[Message]] = {}
         self._results: set[str] = set()
         self._known_said: set[str] | None = None
         self._by_call: dict[str, Draft] | None = None
+        for facts in tree.ordered:
+            if facts.inputs or facts.outputs:
+                latest = self._find_latest(facts)
+                if latest is not None:
+                    self._latest[facts] = latest
 
     # What a span says
 
@@ -150,24 +156,15 @@ class _Reading:
         portions[-1] = _longer(portions[-1], whole[-1].messages)
         return portions
 
-    def _latest_of(self, facts: Facts) -> Portion | None:
-        """The last of a span's portions."""
-        if not facts.inputs and not facts.outputs:
-            return None
-        if facts not in self._latest:
-            self._latest[facts] = self._find_latest(facts)
-        return self._latest[facts]
-
     def _find_latest(self, facts: Facts) -> Portion | None:
-        outputs = facts.outputs
-        if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(outputs) >= 0:
+        if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(facts.outputs) >= 0:
             views = self._views(facts)
             return views[-1] if views else None
         inputs = self._inputs(facts)
         at = last_words(inputs)
         if at < 0:
             return None
-        after = outputs if at + 1 == len(inputs) else (*inputs[at + 1 :], *outputs)
+        after = facts.outputs if at + 1 == len(inputs) else (*inputs[at + 1 :], *facts.outputs)
         return Portion(inputs[at], after, at)
 
     def _history(self, facts: Facts, latest: Portion) -> list[Portion]:
@@ -178,7 +175,7 @@ class _Reading:
 
     def speaks(self, facts: Facts) -> bool:
         """Whether a wrapper span states what the person said: the models below must have heard it."""
-        latest = self._latest_of(facts)
+        latest = self._latest.get(facts)
         if latest is None:
             return False
         if facts.kind == "agent":
@@ -203,7 +200,7 @@ class _Reading:
         draft = Draft(None, anchor, set(), below, [])
         history: list[Portion] = []
         models: list[Facts] = []
-        own = self._latest_of(anchor)
+        own = self._latest.get(anchor)
         if own is not None:
             draft.user = own.user
             draft.aliases.add(own.words.folded)
@@ -215,14 +212,14 @@ class _Reading:
             models = self._tree.own_models(anchor, below)
             said = own.words.folded if own is not None else None
             main = self._heard_by(models, said) or self._heard_by(below[1:], said)
-            if main is not None and (heard := self._latest_of(main)) is not None:
+            if main is not None and (heard := self._latest.get(main)) is not None:
                 draft.aliases.add(heard.words.folded)
                 draft.user = draft.user or heard.user
                 longer = self._history(main, heard)
                 if len(longer) > len(history):
                     history = longer
         for facts in below:
-            if facts.kind in ("model", "agent", "chain"):
+            if (facts.inputs or facts.outputs) and facts.kind in ("model", "agent", "chain"):
                 self._read_portion(facts, draft)
         if draft.agent is None or anchor.kind == "chain":
             last = self._last_answer([anchor, *models] if anchor.kind == "model" else models)
@@ -233,7 +230,7 @@ class _Reading:
     def _heard_by(self, spans: Iterable[Facts], said: str | None) -> Facts | None:
         """The first span that heard the person's words, folded; None: whatever they are."""
         for facts in spans:
-            latest = self._latest_of(facts)
+            latest = self._latest.get(facts)
             if latest is not None:
                 heard = latest.words.folded
                 if said is None or said in heard or heard in said:
@@ -241,11 +238,11 @@ class _Reading:
         return None
 
     def _read_portion(self, facts: Facts, draft: Draft) -> None:
-        latest = self._latest_of(facts)
+        latest = self._latest.get(facts)
         if latest is not None:
             if facts.kind == "model" or latest.words.folded in draft.aliases:
                 draft.add_portion(latest)
-        elif facts.outputs or facts.inputs:
+        else:
             draft.add_portion(Portion(_UNSAID, [*(m for m in facts.inputs if not is_person(m)), *facts.outputs]))
 
     def _last_answer(self, models: Iterable[Facts]) -> str | None:
