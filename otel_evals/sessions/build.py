@@ -65,7 +65,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         agents=_distinct(common.agents),
         models=_distinct(common.models),
         user_id=_valid(common.user_id),
-        tags=_distinct(common.tags) if common.tags else (),
+        tags=_distinct(common.tags),
         usage=_usage(tree, common.reports),
         start_ns=min([f.start_ns for f in facts], default=0),
         end_ns=max([f.end_ns for f in facts], default=0),
@@ -76,7 +76,7 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
 
 
 class _Common:
-    """What a session's spans say of all of it: of each fact the first that is told, in time order."""
+    """What a session's spans say of all of it: single facts as first told, names in the order of mention."""
 
     __slots__ = ("agents", "conversation_id", "goal", "kept", "models", "reports", "system", "tags", "user_id")
 
@@ -85,11 +85,11 @@ class _Common:
         self.system: str | None = None
         self.goal: str | None = None
         self.user_id: str | None = None
-        self.agents: list[str] = []
-        self.models: list[str] = []
+        self.agents: dict[str, None] = {}
+        self.models: dict[str, None] = {}
         self.reports: list[Facts] = []
         """Model calls that report the tokens they took."""
-        self.tags: list[str] = []
+        self.tags: dict[str, None] = {}
         self.kept: dict[str, Any] = {}
         for facts in ordered:
             if facts.conversation_id and self.conversation_id is None:
@@ -99,14 +99,14 @@ class _Common:
             if facts.user_id and self.user_id is None:
                 self.user_id = facts.user_id
             if facts.agent:
-                self.agents.append(facts.agent)
+                self.agents[facts.agent] = None
             if facts.kind == "model":
                 if facts.model:
-                    self.models.append(facts.model)
+                    self.models[facts.model] = None
                 if facts.usage is not None:
                     self.reports.append(facts)
             if facts.tags:
-                self.tags += facts.tags
+                self.tags.update(dict.fromkeys(facts.tags))
             if facts.seldom is not None:
                 self.goal = self.goal or facts.seldom.goal
                 for key, value in (facts.seldom.kept or {}).items():
@@ -200,9 +200,8 @@ def _valid(text: str | None) -> str | None:
     return valid_text(text) if text else None
 
 
-def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
-    """The texts once each, in order."""
-    return tuple(dict.fromkeys([valid_text(text) for text in dict.fromkeys(texts)]))
+def _distinct(texts: dict[str, None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(valid_text, texts))) if texts else ()
 
 
 def _text(attributes: Mapping[str, Any], key: str) -> str | None:

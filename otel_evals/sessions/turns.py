@@ -60,20 +60,28 @@ def build_turns(tree: Tree) -> list[Draft]:
 
 def to_turn(draft: Draft) -> Turn:
     """The finished turn."""
-    spans = draft.spans
     anchor = draft.anchor
+    start, end = (draft.spans[0].start_ns, draft.spans[0].end_ns) if draft.spans else (0, 0)
+    sources: list[str] = []
+    for facts in draft.spans:
+        if facts.start_ns < start:
+            start = facts.start_ns
+        if facts.end_ns > end:
+            end = facts.end_ns
+        if facts.seldom is not None:
+            sources += _sources(facts)
     return Turn(
         user=valid_text(draft.user) if draft.user else draft.user,
         agent=valid_text(draft.agent) if draft.agent else draft.agent,
         interim=draft.interim,
         tool_calls=draft.calls,
-        start_ns=min([s.start_ns for s in spans], default=0),
-        end_ns=max([s.end_ns for s in spans], default=0),
+        start_ns=start,
+        end_ns=end,
         trace_id=f"{anchor.trace_id:032x}" if anchor else None,
         root_span_id=f"{anchor.span_id:016x}" if anchor else None,
         sampled=anchor.sampled if anchor else False,
         error=valid_failure(draft.error),
-        sources=tuple([line for facts in spans if facts.seldom is not None for line in _sources(facts)]),
+        sources=tuple(sources),
     )
 
 
@@ -157,15 +165,15 @@ class _Reading:
         return portions
 
     def _find_latest(self, facts: Facts) -> Portion | None:
-        if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(facts.outputs) >= 0:
+        inputs, outputs = facts.inputs, facts.outputs
+        if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(outputs) >= 0:
             views = self._views(facts)
             return views[-1] if views else None
-        inputs = self._inputs(facts)
-        at = last_words(inputs)
+        heard = self._correct(facts) if len(inputs) > 1 and only_user(inputs) else inputs
+        at = last_words(heard)
         if at < 0:
             return None
-        after = facts.outputs if at + 1 == len(inputs) else (*inputs[at + 1 :], *facts.outputs)
-        return Portion(inputs[at], after, at)
+        return Portion(heard[at], outputs if at + 1 == len(heard) else (*heard[at + 1 :], *outputs), at)
 
     def _history(self, facts: Facts, latest: Portion) -> list[Portion]:
         """All of a span's portions but the last."""
@@ -219,8 +227,13 @@ class _Reading:
                 if len(longer) > len(history):
                     history = longer
         for facts in below:
-            if (facts.inputs or facts.outputs) and facts.kind in ("model", "agent", "chain"):
-                self._read_portion(facts, draft)
+            if facts.kind in ("model", "agent", "chain"):
+                latest = self._latest.get(facts)
+                if latest is not None:
+                    if facts.kind == "model" or latest.words.folded in draft.aliases:
+                        draft.add_portion(latest)
+                elif facts.inputs or facts.outputs:
+                    draft.add_portion(_wordless(facts))
         if draft.agent is None or anchor.kind == "chain":
             last = self._last_answer([anchor, *models] if anchor.kind == "model" else models)
             if draft.agent is None or (last and fold(draft.agent) not in fold(last)):
@@ -236,14 +249,6 @@ class _Reading:
                 if said is None or said in heard or heard in said:
                     return facts
         return None
-
-    def _read_portion(self, facts: Facts, draft: Draft) -> None:
-        latest = self._latest.get(facts)
-        if latest is not None:
-            if facts.kind == "model" or latest.words.folded in draft.aliases:
-                draft.add_portion(latest)
-        else:
-            draft.add_portion(Portion(_UNSAID, [*(m for m in facts.inputs if not is_person(m)), *facts.outputs]))
 
     def _last_answer(self, models: Iterable[Facts]) -> str | None:
         answer = None
@@ -398,42 +403,27 @@ class _Reading:
     def finish(self) -> list[Draft]:
         """Completes each turn's calls, root and error."""
         for draft in self._turns:
-            tools = [f for f in draft.spans if f.tool is not None]
-            if tools or draft.portions:
-                draft.calls = self._calls(draft, tools)
             self._conclude(draft)
         return [d for d in self._turns if d.user or d.agent or d.spans or d.calls]
 
-    def _calls(self, draft: Draft, tools: list[Facts]) -> tuple[ToolCall, ...]:
-        book = CallBook()
-        for portion in draft.portions:
-            book.add_portion(portion)
-        if len(tools) > 1:
-            tools.sort(key=lambda f: (f.tool is None or f.tool.id is None, f.start_ns))
-        for facts in tools:
-            book.add_span(facts)
-        return book.build()
-
     def _conclude(self, draft: Draft) -> None:
-        self._find_root(draft)
-        if draft.agent is None:
-            for facts in draft.spans:
-                if facts.failure and facts.kind in ("model", "agent", "chain"):
+        tools: list[Facts] = []
+        announcements: list[Message] = []
+        for facts in draft.spans:
+            if facts.tool is not None:
+                tools.append(facts)
+            if facts.kind == "model":
+                for message in facts.outputs:
+                    if message.calls and message.text:
+                        announcements.append(message)
+            if facts.failure and draft.agent is None and draft.error is None:
+                if facts.kind in ("model", "agent", "chain"):
                     draft.error = facts.failure
-                    break
-        interim: list[str] = []
-        seen: set[str] = set()
-        for model in draft.spans:
-            if model.kind != "model":
-                continue
-            for message in model.outputs:
-                if message.calls and (text := message.text.strip()):
-                    folded = message.folded
-                    seen = seen or {fold(draft.agent)}
-                    if folded not in seen:
-                        seen.add(folded)
-                        interim.append(valid_text(text))
-        draft.interim = tuple(interim)
+        if tools or draft.portions:
+            draft.calls = _calls(draft.portions, tools)
+        if announcements:
+            draft.interim = _interim(announcements, fold(draft.agent))
+        self._find_root(draft)
 
     def _find_root(self, draft: Draft) -> None:
         """The outermost wrapper of a turn that no other turn shares: where scores are attached."""
@@ -443,6 +433,34 @@ class _Reading:
         while above is not None and self._placed.get(above) is draft:
             draft.anchor = above
             above = self._tree.parent(above)
+
+
+def _calls(portions: Sequence[Portion], tools: list[Facts]) -> tuple[ToolCall, ...]:
+    """The tool calls that portions and the tools' own spans tell of."""
+    book = CallBook()
+    for portion in portions:
+        book.add_portion(portion)
+    if len(tools) > 1:
+        tools.sort(key=lambda f: (f.tool is None or f.tool.id is None, f.start_ns))
+    for facts in tools:
+        book.add_span(facts)
+    return book.build()
+
+
+def _interim(announcements: Sequence[Message], answer: str) -> tuple[str, ...]:
+    """What was said beside tool calls, each thing once, and not the answer again."""
+    seen = {answer, ""}
+    texts: list[str] = []
+    for message in announcements:
+        if message.folded not in seen:
+            seen.add(message.folded)
+            texts.append(valid_text(message.text.strip()))
+    return tuple(texts)
+
+
+def _wordless(facts: Facts) -> Portion:
+    """A portion of a span that does not state the person's words."""
+    return Portion(_UNSAID, [*(m for m in facts.inputs if not is_person(m)), *facts.outputs])
 
 
 def _longer(portion: Portion, messages: Sequence[Message]) -> Portion:
