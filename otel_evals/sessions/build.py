@@ -155,20 +155,14 @@ def _model_usage(tree: Tree, calls: Sequence[Facts]) -> list[tuple[int | None, i
     for item in calls:
         if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
-        if item.response_id in seen or _told_already(item, counted):
+        if item.response_id in seen:
+            continue
+        if counted and any(_same_call(item, other) for other in counted[-SIDE_BY_SIDE:]):
             continue
         if item.response_id:
             seen.add(item.response_id)
         counted.append(item)
     return [item.usage for item in counted if item.usage is not None]
-
-
-def _told_already(item: Facts, counted: Sequence[Facts]) -> bool:
-    """Whether a second instrumentation has reported a model call, shortly before it in time order."""
-    for at in range(max(0, len(counted) - SIDE_BY_SIDE), len(counted)):
-        if _same_call(item, counted[at]):
-            return True
-    return False
 
 
 def _same_call(first: Facts, second: Facts) -> bool:

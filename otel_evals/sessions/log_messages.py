@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from otel_evals.dialects.events import Spoken
@@ -11,6 +12,8 @@ from otel_evals.sessions.histories import unpack
 from otel_evals.sessions.open import Trace
 
 __all__ = ["same_words", "size_of", "with_logs"]
+
+_time = itemgetter(0)
 
 
 def with_logs(trace: Trace) -> list[Facts]:
@@ -21,11 +24,12 @@ def with_logs(trace: Trace) -> list[Facts]:
         return list(trace.spans.values())
     out = [f for f in trace.spans.values() if f.span_id not in trace.logs]
     for span_id, logs in trace.logs.items():
-        logs.sort(key=lambda item: item[0])
+        if len(logs) > 1:
+            logs.sort(key=_time)
         rounds = _rounds(logs)
         owner = trace.spans.get(span_id)
         if owner is not None and owner.kind == "model" and len(rounds) == 1:
-            out.append(_spoken(owner, rounds[0]))
+            out.append(_add(rounds[0], replace(owner)))
             continue
         if owner is not None:
             out.append(owner)
@@ -35,7 +39,7 @@ def with_logs(trace: Trace) -> list[Facts]:
             bare = Facts(
                 trace.id, (span_id << 8) + number + (1 << 72), span_id, time_ns, said[-1][0], "model", "events"
             )
-            out.append(_spoken(bare, said))
+            out.append(_add(said, bare))
     return out
 
 
@@ -53,7 +57,8 @@ def _rounds(logs: list[tuple[int, Spoken]]) -> list[list[tuple[int, Spoken]]]:
     return rounds
 
 
-def _spoken(facts: Facts, logs: list[tuple[int, Spoken]]) -> Facts:
+def _add(logs: list[tuple[int, Spoken]], facts: Facts) -> Facts:
+    """Adds what logs say to a span that nobody else holds."""
     inputs: list[Message] = []
     outputs: list[Message] = []
     system: str | None = None
@@ -65,12 +70,10 @@ def _spoken(facts: Facts, logs: list[tuple[int, Spoken]]) -> Facts:
             inputs = inputs + spoken.inputs
             outputs = outputs + spoken.outputs
         system = system or spoken.system
-    return replace(
-        facts,
-        inputs=facts.inputs or tuple(m for m in inputs if m.role != "system"),
-        outputs=facts.outputs or tuple(m for m in outputs if m.role != "system"),
-        system=facts.system or system or next((m.text for m in inputs if m.role == "system"), None),
-    )
+    facts.system = facts.system or system or next((m.text for m in inputs if m.role == "system"), None)
+    facts.inputs = facts.inputs or tuple([m for m in inputs if m.role != "system"])
+    facts.outputs = facts.outputs or tuple([m for m in outputs if m.role != "system"])
+    return facts
 
 
 def same_words(first: Spoken, second: Spoken) -> bool:

@@ -110,12 +110,11 @@ def _spoken(call: Call) -> str | None:
 
 def only_user(messages: Sequence[Message]) -> bool:
     """Whether several messages are all labelled `user`, so that the label says nothing."""
-    if len(messages) < 2:
-        return False
-    for message in messages:
-        if message.role != "user" or message.calls or message.results:
-            return False
-    return True
+    return (
+        len(messages) > 1
+        and messages[1].role == "user"
+        and all(m.role == "user" and not m.calls and not m.results for m in messages)
+    )
 
 
 def correct_roles(messages: Sequence[Message], said: frozenset[str] | set[str], results: set[str]) -> Sequence[Message]:

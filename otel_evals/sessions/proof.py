@@ -51,12 +51,14 @@ def _by_message(item: Facts, found: Evidence, digests: dict[tuple[bytes, Message
     Args:
         digests: of a history and the message after it, as far as they are known: spans of a trace share them.
     """
-    outputs = item.outputs if item.kind == "model" else ()
-    named = any(message.calls for message in (*item.inputs, *item.outputs))
+    messages = (*item.inputs, *item.outputs)
+    named = any(message.calls for message in messages)
+    if item.kind != "model":
+        messages = item.inputs
     kept = max(0, len(item.inputs) - 1 - KEPT)
     for with_ids in (True, False) if named else (False,):
         digest = b"ids" if with_ids else b""
-        for index, message in enumerate((*item.inputs, *outputs)):
+        for index, message in enumerate(messages):
             if kept < index < len(item.inputs):
                 weight = 2 * index + with_ids
                 found.heard[digest] = max(weight, found.heard.get(digest, 0))

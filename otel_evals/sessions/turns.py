@@ -126,8 +126,7 @@ class _Reading:
         return self._known_said
 
     def _inputs(self, facts: Facts) -> Sequence[Message]:
-        inputs = facts.inputs
-        return self._correct(facts) if len(inputs) > 1 and only_user(inputs) else inputs
+        return self._correct(facts) if only_user(facts.inputs) else facts.inputs
 
     def _correct(self, facts: Facts) -> Sequence[Message]:
         """Inputs that are all labelled `user`."""
@@ -165,15 +164,15 @@ class _Reading:
         return portions
 
     def _find_latest(self, facts: Facts) -> Portion | None:
-        inputs, outputs = facts.inputs, facts.outputs
+        outputs = facts.outputs
         if (facts.seldom is not None and facts.seldom.new_from is not None) or last_words(outputs) >= 0:
             views = self._views(facts)
             return views[-1] if views else None
-        heard = self._correct(facts) if len(inputs) > 1 and only_user(inputs) else inputs
-        at = last_words(heard)
+        inputs = self._inputs(facts)
+        at = last_words(inputs)
         if at < 0:
             return None
-        return Portion(heard[at], outputs if at + 1 == len(heard) else (*heard[at + 1 :], *outputs), at)
+        return Portion(inputs[at], outputs if at + 1 == len(inputs) else (*inputs[at + 1 :], *outputs), at)
 
     def _history(self, facts: Facts, latest: Portion) -> list[Portion]:
         """All of a span's portions but the last."""
@@ -416,9 +415,8 @@ class _Reading:
                 for message in facts.outputs:
                     if message.calls and message.text:
                         announcements.append(message)
-            if facts.failure and draft.agent is None and draft.error is None:
-                if facts.kind in ("model", "agent", "chain"):
-                    draft.error = facts.failure
+            if facts.failure and draft.agent is None and facts.kind in ("model", "agent", "chain"):
+                draft.error = draft.error or facts.failure
         if tools or draft.portions:
             draft.calls = _calls(draft.portions, tools)
         if announcements:
