@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from otel_evals.dialects.decoding import serialisable, valid_text
@@ -17,6 +18,8 @@ __all__ = ["SessionHead", "build_session"]
 
 SIDE_BY_SIDE = 4
 """Model calls before one, in time order, among which its double may be."""
+_start = attrgetter("start_ns")
+_end = attrgetter("end_ns")
 _NO_USAGE = Usage(input_tokens=None, output_tokens=None, cached_tokens=None)
 
 
@@ -67,8 +70,8 @@ def build_session(head: SessionHead, facts: Sequence[Facts]) -> Session:
         user_id=_valid(common.user_id),
         tags=_distinct(common.tags),
         usage=_usage(tree, common.reports),
-        start_ns=min([f.start_ns for f in facts], default=0),
-        end_ns=max([f.end_ns for f in facts], default=0),
+        start_ns=min(map(_start, facts), default=0),
+        end_ns=max(map(_end, facts), default=0),
         span_count=len(facts),
         attributes=common.kept,
         chance=head.chance,
@@ -118,13 +121,17 @@ def _not_evaluable(turns: Sequence[Turn]) -> str | None:
         return "no_turns"
     user = agent = False
     for turn in turns:
-        user = user or bool(turn.user and turn.user.strip())
-        agent = agent or bool(turn.agent and turn.agent.strip())
+        if not user and turn.user and turn.user.strip():
+            user = True
+        if not agent and turn.agent and turn.agent.strip():
+            agent = True
+        if user and agent:
+            return None
     if not user and not agent:
         return "no_content"
     if not user:
         return "no_user_input"
-    return None if agent else "no_agent_answer"
+    return "no_agent_answer"
 
 
 def _incomplete(tree: Tree) -> bool:
@@ -138,31 +145,38 @@ def _usage(tree: Tree, calls: Sequence[Facts]) -> Usage:
     found = _model_usage(tree, calls) if calls else _wrapper_usage(tree)
     if not found:
         return _NO_USAGE
-    if len(found) == 1:
-        return Usage(input_tokens=found[0][0], output_tokens=found[0][1], cached_tokens=found[0][2])
-    sums: list[int | None] = [None, None, None]
-    for usage in found:
-        for index, value in enumerate(usage):
-            if value is not None:
-                sums[index] = (sums[index] or 0) + value
-    return Usage(input_tokens=sums[0], output_tokens=sums[1], cached_tokens=sums[2])
+    asked: int | None = None
+    answered: int | None = None
+    cached: int | None = None
+    for call in found:
+        if call[0] is not None:
+            asked = (asked or 0) + call[0]
+        if call[1] is not None:
+            answered = (answered or 0) + call[1]
+        if call[2] is not None:
+            cached = (cached or 0) + call[2]
+    return Usage(input_tokens=asked, output_tokens=answered, cached_tokens=cached)
 
 
 def _model_usage(tree: Tree, calls: Sequence[Facts]) -> list[tuple[int | None, int | None, int | None]]:
     """Of several reports of one call only one."""
     counted: list[Facts] = []
+    found: list[tuple[int | None, int | None, int | None]] = []
     seen: set[str] = set()
     for item in calls:
+        if item.usage is None or item.response_id in seen:
+            continue
         if tree.has_children(item) and any(below.usage is not None for below in tree.models_below(item)):
             continue
-        if item.response_id in seen:
-            continue
-        if counted and any(_same_call(item, other) for other in counted[-SIDE_BY_SIDE:]):
-            continue
-        if item.response_id:
-            seen.add(item.response_id)
-        counted.append(item)
-    return [item.usage for item in counted if item.usage is not None]
+        for other in counted[-SIDE_BY_SIDE:]:
+            if _same_call(item, other):
+                break
+        else:
+            if item.response_id:
+                seen.add(item.response_id)
+            counted.append(item)
+            found.append(item.usage)
+    return found
 
 
 def _same_call(first: Facts, second: Facts) -> bool:
@@ -195,7 +209,9 @@ def _valid(text: str | None) -> str | None:
 
 
 def _distinct(texts: dict[str, None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(valid_text, texts))) if texts else ()
+    if "".join(texts).isascii():
+        return tuple(texts)
+    return tuple(dict.fromkeys(map(valid_text, texts)))
 
 
 def _text(attributes: Mapping[str, Any], key: str) -> str | None:
