@@ -81,7 +81,8 @@ class CallBook:
             entry.arguments = tool.arguments if tool.arguments is not None else entry.arguments
         if (_worth(tool.result) and not (entry.answered and tool.failure)) or entry.result is None:
             entry.result = tool.result
-        entry.failure = merge_failures(tool.failure, entry.failure)
+        if tool.failure is not None:
+            entry.failure = merge_failures(tool.failure, entry.failure)
 
     def build(self) -> tuple[ToolCall, ...]:
         """All calls, in the order in which they were first mentioned or started."""
@@ -146,33 +147,36 @@ class CallBook:
     def _settle(self, result: Result, pending: list[_Entry]) -> None:
         entry = self._by_id.get(result.call_id) if result.call_id else None
         if entry is None:
-            nameless = (
-                [e for e in self._entries if e.id is None and e not in pending]
-                if result.call_id and result.name
-                else []
-            )
-            for candidate in (*pending, *nameless):
-                if not candidate.answered and (result.name is None or candidate.name in (None, result.name)):
-                    entry = candidate
-                    break
-        if entry is None and result.call_id is None:
-            entry = next((e for e in pending if result.name in (None, e.name)), None)
-            if entry is not None and entry.answered:
+            entry = self._answered_by(result, pending)
+            if entry is None:
                 return
-        if entry is None:
-            if not result.name or result.name in ANSWER_TOOLS:
-                return
-            entry = _Entry(result.call_id, result.name, None)
-            self._entries.append(entry)
             if result.call_id:
-                self._by_id[result.call_id] = entry
-        if result.call_id:
-            entry.id = entry.id or result.call_id
-            self._by_id.setdefault(result.call_id, entry)
+                entry.id = entry.id or result.call_id
+                self._by_id.setdefault(result.call_id, entry)
         if not entry.answered or entry.result is None:
             entry.result = result.content if result.content is not None else entry.result
         entry.answered = True
-        entry.failure = merge_failures(entry.failure, result.failure)
+        if result.failure is not None:
+            entry.failure = merge_failures(entry.failure, result.failure)
+
+    def _answered_by(self, result: Result, pending: list[_Entry]) -> _Entry | None:
+        """The entry, perhaps a new one, of a result whose call's id is not known; None: nobody's."""
+        for candidate in pending:
+            if not candidate.answered and (result.name is None or candidate.name in (None, result.name)):
+                return candidate
+        if result.call_id and result.name:
+            for candidate in self._entries:
+                if candidate.id is None and not candidate.answered and candidate.name in (None, result.name):
+                    return candidate
+        if result.call_id is None:
+            entry = next((e for e in pending if result.name in (None, e.name)), None)
+            if entry is not None:
+                return None if entry.answered else entry
+        if not result.name or result.name in ANSWER_TOOLS:
+            return None
+        entry = _Entry(result.call_id, result.name, None)
+        self._entries.append(entry)
+        return entry
 
     def _of_span(self, facts: Facts) -> _Entry | None:
         tool = facts.tool
@@ -201,7 +205,7 @@ def valid_failure(failure: ToolFailure | None) -> ToolFailure | None:
 
 
 def _worth(value: Any) -> bool:
-    return value is not None and value != "" and value != {} and value != []
+    return bool(value) or (value is not None and value != "" and value != {} and value != [])
 
 
 def _same_name(first: str | None, second: str | None) -> bool:
