@@ -55,6 +55,14 @@ class Histories:
         self.recent: dict[Any, Any] = {}
         """What the reader remembers of the last histories, see `Recall`."""
 
+    def clear(self) -> None:
+        """Lets go of all that was said."""
+        self.root.children = None
+        self._texts.clear()
+        self._words.clear()
+        self._last_arguments = ()
+        self.recent = {}
+
     def pack(self, facts: Facts) -> int:
         """Moves what one span says into shared storage. Returns the bytes of what is new."""
         new = 0
@@ -154,9 +162,14 @@ def _ends_with(node: Node, message: Message) -> bool:
 
 def unpack(facts: Facts) -> Facts:
     """Gives a span its messages back."""
-    if facts.heard is not None:
-        facts.inputs, facts.outputs = facts.heard.messages(), facts.said.messages(facts.heard)
-        facts.heard = facts.said = None
+    heard, said = facts.heard, facts.said
+    if heard is None:
+        return facts
+    if heard.message is not None:
+        facts.inputs = heard.messages()
+    if said is not heard:
+        facts.outputs = (said.message,) if said.parent is heard else said.messages(heard)
+    facts.heard = facts.said = None
     return facts
 
 

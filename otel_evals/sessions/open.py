@@ -100,4 +100,4 @@ class OpenSession:
         """Lets go of all content: the schedule may hold the session itself until it would have been due."""
         self.alone = ()
         self.traces = {}
-        self.histories = Histories()
+        self.histories.clear()

@@ -99,8 +99,8 @@ def _key(entry: str) -> str:
 def _words_beginning_with(keys: Iterable[str]) -> re.Pattern[str]:
     """Finds where a word begins with one of some keys of three characters, letter by letter: most words fail early."""
     tree: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for first, second, third in keys:
-        tree[first][second].append(third)
+    for key in keys:
+        tree[key[0]][key[1]].append(key[2])
     branches = [
         re.escape(first) + _one_of([re.escape(second) + _any(thirds) for second, thirds in below.items()])
         for first, below in tree.items()
