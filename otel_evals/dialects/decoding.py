@@ -21,11 +21,13 @@ MAX_REPR = 200_000
 """Characters of Python `repr` that are worth parsing: `literal_eval` is slow."""
 
 _OPENERS = ("{", "[", '"')
+_OPENING = frozenset(_OPENERS)
 _CONSTRUCTOR = re.compile(r"^\s*[A-Z]\w*\(\w+=.*\)\s*$", re.DOTALL)
 _PRINTED = re.compile(r"^\w+=(?:None|True|False|-?\d|['\"\[{<]|\w+\().*? \w+=", re.DOTALL)
 _FIELD = re.compile(
     r"""(?:^| )(\w+)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|None|True|False|-?[\d.]+)(?= \w+=|$)""", re.DOTALL
 )
+_CONSTANTS = {"None": None, "True": True, "False": False}
 _ENUM = re.compile(r"<\w+(?:\.\w+)*: ('[^']*'|\"[^\"]*\"|-?\d+)>")
 _REPR_OPENERS = ("{'", "[{'", "['", "[{}", "({", "[(", "{}", "[]")
 _REDACTED = re.compile(
@@ -33,10 +35,15 @@ _REDACTED = re.compile(
     r"content[ _-](?:hidden|redacted|not captured|omitted))[\W_]*$",
     re.IGNORECASE,
 )
+_REDACTED_HEADS = frozenset(("red", "eli", "scr", "fil", "hid", "mas", "omi", "con"))
+"""How the words of `_REDACTED` begin: no other text need be matched."""
+_AROUND_REDACTED = "[]{}<>()\"'*_-#. "
 
 
 def decode(value: Any) -> Any:
     """The object inside a string, through several levels; the value itself where it holds none."""
+    if not isinstance(value, str) or not value or (value[0] not in _OPENING and not value[0].isspace()):
+        return value
     for _ in range(MAX_DEPTH):
         if not isinstance(value, str):
             return value
@@ -98,6 +105,12 @@ def _printed_model(text: str) -> dict[str, Any]:
     """The fields of a printed pydantic model that are plain literals."""
     fields: dict[str, Any] = {}
     for name, value in _FIELD.findall(text):
+        if value[0] in "'\"" and "\\" not in value and value.isprintable():
+            fields.setdefault(name, value[1:-1])
+            continue
+        if value in _CONSTANTS:
+            fields.setdefault(name, _CONSTANTS[value])
+            continue
         try:
             fields.setdefault(name, ast.literal_eval(value))
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -136,11 +149,15 @@ def _data(node: ast.expr, depth: int) -> Any:
 
 def is_redacted(value: Any) -> bool:
     """Whether a string stands where content was removed: `[REDACTED]`, `[Scrubbed due to 'session']`, …"""
-    if (
-        not isinstance(value, str)
-        or not 4 < len(value) < 120
-        or (value[0].isalnum() and value[0] not in "rescfhmoRESCFHMO")
-    ):
+    if not isinstance(value, str) or not 4 < len(value) < 120:
+        return False
+    if value[0].isalnum():
+        if value[0] not in "rescfhmoRESCFHMO":
+            return False
+        head = value[:3].lower()
+    else:
+        head = value.lstrip(_AROUND_REDACTED)[:3].lower()
+    if head not in _REDACTED_HEADS and head.isascii() and head[:1].isalnum():
         return False
     return _REDACTED.match(value) is not None
 
