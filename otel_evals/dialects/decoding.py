@@ -35,9 +35,16 @@ _REDACTED = re.compile(
     r"content[ _-](?:hidden|redacted|not captured|omitted))[\W_]*$",
     re.IGNORECASE,
 )
-_REDACTED_HEADS = frozenset(("red", "eli", "scr", "fil", "hid", "mas", "omi", "con"))
-"""How the words of `_REDACTED` begin: no other text need be matched."""
-_AROUND_REDACTED = "[]{}<>()\"'*_-#. "
+_BEGINNINGS = {
+    **dict.fromkeys("rR", "eE"),
+    **dict.fromkeys("eE", "lL"),
+    **dict.fromkeys("sS", "cC"),
+    **dict.fromkeys("cCoO", "oOmM"),
+    **dict.fromkeys("fFhH", "iIİı"),
+    **dict.fromkeys("mM", "aA"),
+}
+"""First letter → second letters of the words in `_REDACTED`: no other text need be matched."""
+_AROUND = "[]{}<>()\"'*_-#. "
 
 
 def decode(value: Any) -> Any:
@@ -151,14 +158,14 @@ def is_redacted(value: Any) -> bool:
     """Whether a string stands where content was removed: `[REDACTED]`, `[Scrubbed due to 'session']`, …"""
     if not isinstance(value, str) or not 4 < len(value) < 120:
         return False
-    if value[0].isalnum():
-        if value[0] not in "rescfhmoRESCFHMO":
+    first = value[0]
+    if first.isalnum():
+        if first not in _BEGINNINGS or value[1] not in _BEGINNINGS[first]:
             return False
-        head = value[:3].lower()
     else:
-        head = value.lstrip(_AROUND_REDACTED)[:3].lower()
-    if head not in _REDACTED_HEADS and head.isascii() and head[:1].isalnum():
-        return False
+        first = value.lstrip(_AROUND)[:1]
+        if first not in _BEGINNINGS and first.isalnum() and first.isascii():
+            return False
     return _REDACTED.match(value) is not None
 
 

@@ -98,8 +98,7 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
     if result is None or isinstance(result, (bool, int, float)):
         return None
     if isinstance(result, str):
-        lowered = result.lower()
-        if not any(hint in lowered for hint in _HINTS):
+        if not _hints_at_failure(result):
             return None
     value = decode(result)
     if isinstance(value, dict):
@@ -117,6 +116,14 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
         return ToolFailure(type=_type_in(value), message=value)
     printed = decode_repr(value)
     return _failure_of_mapping(printed) if isinstance(printed, dict) else None
+
+
+def _hints_at_failure(text: str) -> bool:
+    lowered = text.lower()
+    for hint in _HINTS:
+        if hint in lowered:
+            return True
+    return False
 
 
 def merge_failures(first: ToolFailure | None, second: ToolFailure | None) -> ToolFailure | None:

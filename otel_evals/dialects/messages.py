@@ -12,7 +12,7 @@ from typing import Any
 from otel_evals.dialects.decoding import decode, decode_repr, is_redacted
 from otel_evals.dialects.facts import Message, Result, Role
 from otel_evals.dialects.failures import failure_of_result
-from otel_evals.dialects.pieces import MAX_DEPTH, Pieces, is_part
+from otel_evals.dialects.pieces import CARRIERS, MAX_DEPTH, Pieces, is_part
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
     RESULT_KEYS,
@@ -124,19 +124,21 @@ def contains_messages(value: Any, depth: int = 0) -> bool:
     if isinstance(value, dict):
         if _is_message(value):
             return True
-        for key in value.keys() & _HOLDERS:
-            inner = value[key]
-            if (
-                inner
-                and (not isinstance(inner, str) or inner[0] in '[{"')
-                and contains_messages(decode(inner), depth + 1)
-            ):
-                return True
+        for key, inner in value.items():
+            if inner and key in _HOLDERS:
+                if isinstance(inner, str):
+                    if inner[0] not in '[{"':
+                        continue
+                    inner = decode(inner)
+                if contains_messages(inner, depth + 1):
+                    return True
         return False
     if isinstance(value, (list, tuple)):
         if _is_pair(value):
             return True
-        return any(contains_messages(_opened(item), depth + 1) for item in value[:4])
+        for item in value[:4]:
+            if contains_messages(_opened(item), depth + 1):
+                return True
     return False
 
 
@@ -175,17 +177,12 @@ def _is_pair(value: Any) -> bool:
 def _collect(value: Any, role: Role, out: list[Message], depth: int) -> None:
     if depth > MAX_DEPTH or value is None:
         return
-    if isinstance(value, str):
-        if value and not is_redacted(value):
-            out.append(Message(role, value))
-    elif isinstance(value, dict):
-        plain = _plain(value)
-        if plain is not None:
-            out.append(plain)
-        else:
-            _collect_mapping(value, role, out, depth)
+    if isinstance(value, dict):
+        _collect_mapping(value, role, out, depth)
     elif isinstance(value, (list, tuple)):
         _collect_list(value, role, out, depth)
+    elif isinstance(value, str) and value and not is_redacted(value):
+        out.append(Message(role, value))
 
 
 def _opened(item: Any) -> Any:
@@ -197,13 +194,13 @@ def _opened(item: Any) -> Any:
 
 
 _PLAIN_ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-_PLAIN_KEYS = frozenset(("role", "content", "parts", "finish_reason", "name"))
+_PLAIN_MESSAGE_KEYS = frozenset(("role", "content", "parts", "finish_reason", "name"))
 
 
 def _plain(value: Mapping[str, Any]) -> Message | None:
     """The commonest message, a role and one text, without looking for anything else; None: look closer."""
     role = _PLAIN_ROLES.get(value.get("role"))
-    if role is None or not _PLAIN_KEYS.issuperset(value):
+    if role is None or not _PLAIN_MESSAGE_KEYS.issuperset(value):
         return None
     text = value.get("content")
     parts = value.get("parts")
@@ -221,48 +218,57 @@ def _plain(value: Mapping[str, Any]) -> Message | None:
 def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> None:
     if not value:
         return
-    if type(value[0]) is dict and "role" in value[0]:
+    first = value[0]
+    if isinstance(first, dict):
+        if is_part(first) and all([is_part(item) for item in value]):
+            message = _message({"content": value}, role)
+            if message.text or message.calls or message.results:
+                out.append(message)
+            return
+    elif _is_pair(value):
+        out.append(_message({"content": value[1]}, role, first))
+        return
+    if depth < MAX_DEPTH:
         for item in value:
-            _collect(item if type(item) is dict else _opened(item), role, out, depth + 1)
-        return
-    if _is_pair(value):
-        out.append(_message({"role": value[0], "content": value[1]}, role))
-        return
-    if all(is_part(item) for item in value):
-        message = _message({"content": value}, role)
-        if message.text or message.calls or message.results:
-            out.append(message)
-        return
-    for item in value:
-        _collect(_opened(item), role, out, depth + 1)
+            if type(item) is dict:
+                _collect_mapping(item, role, out, depth + 1)
+            else:
+                _collect(_opened(item), role, out, depth + 1)
 
 
 def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> None:
+    if "role" in value:
+        plain = _plain(value)
+        if plain is not None:
+            out.append(plain)
+            return
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict):
         name = str((value.get("id") or [""])[-1]).lower()
         if name in ROLES:
-            out.append(_message({**value["kwargs"], "role": name}, role))
+            out.append(_message(value["kwargs"], role, name))
         else:
             _collect(value["kwargs"], role, out, depth + 1)
         return
     kind = value.get("type")
-    lowered = kind.lower() if isinstance(kind, str) else ""
-    if lowered in ("function_call", "function_call_output", "custom_tool_call", "mcp_call") and "role" not in value:
-        out.append(_item(value, lowered))
-        return
-    if lowered == "reasoning" and "role" not in value:
-        return
-    if isinstance(value.get("data"), dict) and lowered in ROLES and "content" not in value:
-        out.append(_message({**value["data"], "role": lowered}, role))
-        return
+    if isinstance(kind, str):
+        kind = kind.lower()
+        if "role" not in value:
+            if kind in _ITEMS:
+                out.append(_item(value, kind))
+                return
+            if kind == "reasoning":
+                return
+        if "content" not in value and kind in ROLES and isinstance(value.get("data"), dict):
+            out.append(_message(value["data"], role, kind))
+            return
     if _is_message(value):
         out.append(_message(value, role))
         return
     inner = value.get("message")
-    if isinstance(inner, (dict, str)) and inner:
+    if inner and isinstance(inner, (dict, str)):
         _collect(decode(inner), role, out, depth + 1)
         return
-    if any(_is_part_key(key) for key in value) and not any(key in value for key in _LISTS):
+    if not _PART_KEYS.isdisjoint(value) and _LIST_KEYS.isdisjoint(value):
         message = _message(value, role)
         if message.text or message.calls or message.results:
             out.append(message)
@@ -290,8 +296,9 @@ def _in_order(value: Mapping[str, Any]) -> list[str]:
 _SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
 
 
-def _is_part_key(key: str) -> bool:
-    return key in ("parts", "tool_calls", "toolCalls", "blocks") or key in CALL_KEYS or key in RESULT_KEYS
+_PART_KEYS = frozenset(("parts", "tool_calls", "toolCalls", "blocks", *CALL_KEYS, *RESULT_KEYS))
+_LIST_KEYS = frozenset(_LISTS)
+_ITEMS = frozenset(("function_call", "function_call_output", "custom_tool_call", "mcp_call"))
 
 
 def _item(value: Mapping[str, Any], kind: str) -> Message:
@@ -304,31 +311,48 @@ def _item(value: Mapping[str, Any], kind: str) -> Message:
 def _role(value: Mapping[str, Any], default: Role) -> Role:
     for key in ("role", "type", "source"):
         name = value.get(key)
-        if isinstance(name, str) and (known := ROLES.get(name.rsplit(".", 1)[-1].lower())):
-            return known
+        if isinstance(name, str):
+            known = ROLES.get(name) or ROLES.get(name.rsplit(".", 1)[-1].lower())
+            if known is not None:
+                return known
     return default
 
 
-def _message(value: Mapping[str, Any], default: Role) -> Message:
+_CONTENTS = ("content", "contents", "parts", "blocks", "text")
+_SAYING = {key: rank for rank, key in enumerate((*_CONTENTS, *CARRIERS))}
+"""The keys of a message that say something, in the order in which they are read."""
+
+
+def _message(value: Mapping[str, Any], default: Role, stated: str | None = None) -> Message:
+    """The message that a mapping is; `stated`: its role, where that stands outside."""
     inner = value.get("message")
     if isinstance(inner, dict) and "content" not in value and "parts" not in value:
-        value = {**value, **inner}
-    role = _role(value, default)
+        value = {**value, **inner} if stated is None else {**value, "role": stated, **inner}
+        stated = None
+    role = _role(value, default) if stated is None else ROLES[stated.lower()]
     if role == "user" and isinstance(value.get("tool_call_id"), str) and value["tool_call_id"]:
         role = "tool"
+    keys = [key for key in value if key in _SAYING]
+    if len(keys) > 1:
+        keys.sort(key=_SAYING.__getitem__)
     pieces = Pieces()
-    for key in ("content", "contents", "parts", "blocks", "text"):
-        if key in value and value[key] is not None:
-            before = len(pieces.texts)
-            pieces.add(value[key])
-            if before and "\n".join(pieces.texts[before:]) == "\n".join(pieces.texts[:before]):
-                del pieces.texts[before:]  # the same content in two spellings
-    pieces.add_beside(value)
-    text = "\n".join(piece for piece in pieces.texts if piece)
-    if role == "tool" and not pieces.results:
+    texts = pieces.texts
+    for key in keys:
+        item = value[key]
+        if item is None:
+            continue
+        if key in _CONTENTS:
+            before = len(texts)
+            pieces.add(item)
+            if before and "\n".join(texts[before:]) == "\n".join(texts[:before]):
+                del texts[before:]  # the same content in two spellings
+        else:
+            pieces.add_beside(key, item)
+    text = texts[0] if len(texts) == 1 else "\n".join([piece for piece in texts if piece])
+    results = pieces.results
+    if role == "tool" and not results:
         call_id, name = id_of_answered_call(value), name_of(value)
         if call_id or name or text:
-            pieces.results.append(Result(call_id, name, text or None, flagged(value) or failure_of_result(text)))
+            results.append(Result(call_id, name, text or None, flagged(value) or failure_of_result(text)))
         text = ""
-    calls = [call for call in pieces.calls if call.name or call.id]
-    return Message(role, text, distinct(calls), tuple(pieces.results))
+    return Message(role, text, distinct(pieces.calls) if pieces.calls else (), tuple(results))

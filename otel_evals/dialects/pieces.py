@@ -18,7 +18,7 @@ from otel_evals.dialects.tool_calls import (
     read_result,
 )
 
-__all__ = ["MAX_DEPTH", "Pieces", "is_part"]
+__all__ = ["CARRIERS", "MAX_DEPTH", "Pieces", "is_part"]
 
 MAX_DEPTH = 12
 _TEXTS = ("text", "content", "value", "message", "output_text", "input_text", "string", "thought_text")
@@ -27,18 +27,10 @@ _SILENT_TYPES = frozenset(
      "image", "image_url", "audio", "file", "input_image", "refusal_reason", "server_tool_call",
      "server_tool_call_response")
 )  # fmt: skip
-_CARRIERS = frozenset(
-    (
-        "tool_calls",
-        "toolCalls",
-        "tool_call",
-        "function_call",
-        "functionCall",
-        "additional_kwargs",
-        "toolUse",
-        *RESULT_KEYS,
-    )
-)
+_CALL_CARRIERS = ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall")
+CARRIERS = (*_CALL_CARRIERS, "additional_kwargs", "toolUse", *RESULT_KEYS)
+"""Keys of calls and results beside a message's content, in the order in which they are read."""
+_TOOL_KEYS = frozenset(("call_id", "arguments", "toolCallId", *CALL_KEYS, *RESULT_KEYS))
 
 
 class Pieces:
@@ -83,8 +75,9 @@ class Pieces:
                 self._add_text(text)
                 return
         for wrapper in ("message_content", "message"):
-            if wrapper in part and isinstance(part[wrapper], dict):
-                self.add(part[wrapper], depth + 1)
+            inner = part.get(wrapper)
+            if isinstance(inner, dict):
+                self.add(inner, depth + 1)
                 return
         kind = str(
             part.get("type") or part.get("block_type") or part.get("kind") or part.get("__class__") or ""
@@ -99,6 +92,8 @@ class Pieces:
 
     def _add_tool(self, part: Mapping[str, Any], kind: str) -> bool:
         """Takes in a call or a result. Returns whether the part was one, or offered a tool."""
+        if kind not in RESULT_TYPES and kind not in CALL_TYPES and _TOOL_KEYS.isdisjoint(part):
+            return False
         if kind in RESULT_TYPES or ("call_id" in part and "content" in part):
             self.results.append(read_result(part))
         elif kind in CALL_TYPES or ("arguments" in part and "name" in part):
@@ -109,60 +104,57 @@ class Pieces:
                 self.results.append(read_result(part))
             else:
                 self.calls.append(read_call(part))
-        elif (key := next((k for k in CALL_KEYS if isinstance(part.get(k), dict)), None)) is not None:
-            self.calls.append(read_call(part[key]))
-        elif (key := next((k for k in RESULT_KEYS if isinstance(part.get(k), dict)), None)) is not None:
-            self.results.append(read_result(part[key]))
         else:
+            for key in CALL_KEYS:
+                if isinstance(part.get(key), dict):
+                    self.calls.append(read_call(part[key]))
+                    return True
+            for key in RESULT_KEYS:
+                if isinstance(part.get(key), dict):
+                    self.results.append(read_result(part[key]))
+                    return True
             return False
         return True
 
-    def add_beside(self, value: Mapping[str, Any]) -> None:
-        """Takes in calls and results that stand beside a message's content."""
-        if _CARRIERS.isdisjoint(value):
-            return
-        for key in ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall"):
-            raw = value.get(key)
-            if raw and not (key == "function_call" and self.calls):
-                read_calls(decode(raw), self.calls)
-        extra = value.get("additional_kwargs")
-        if isinstance(extra, dict) and not self.calls:
-            read_calls(decode(extra.get("tool_calls") or extra.get("function_call")), self.calls)
-        for key in ("toolUse", *RESULT_KEYS):
-            if key in value:
-                self.add([{key: value[key]}])
+    def add_beside(self, key: str, value: Any) -> None:
+        """Takes in what one of `CARRIERS` holds beside a message's content."""
+        if key in _CALL_CARRIERS:
+            if value and not (key == "function_call" and self.calls):
+                read_calls(decode(value), self.calls)
+        elif key == "additional_kwargs":
+            if value and isinstance(value, dict) and not self.calls:
+                read_calls(decode(value.get("tool_calls") or value.get("function_call")), self.calls)
+        else:
+            self._add_part({key: value}, 1)
+
+
+_ITEMS = frozenset(("function_call", "function_call_output", "message", "reasoning"))
+"""Items of the Responses API are messages of their own."""
+_PART_TYPES = (CALL_TYPES | RESULT_TYPES | _SILENT_TYPES) - _ITEMS
+_TEXT_TYPES = frozenset(("text", "output_text", "input_text"))
+_PART_KEYS = frozenset(
+    ("toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response",
+     "message_content")
+)  # fmt: skip
 
 
 def is_part(value: Any) -> bool:
     """A piece of a message's content: states no role of its own."""
     if not isinstance(value, dict) or "role" in value:
         return False
-    kind = str(value.get("type", "")).lower()
-    if kind in ("function_call", "function_call_output", "message", "reasoning"):
-        return False  # items of the Responses API are messages of their own
-    return (
-        kind in CALL_TYPES
-        or kind in RESULT_TYPES
-        or kind in _SILENT_TYPES
-        or (kind in ("text", "output_text", "input_text") and not value.get("lc"))
-        or set(value) <= {"text"}
-        or any(
-            key in value
-            for key in (
-                "toolUse",
-                "toolResult",
-                "functionCall",
-                "functionResponse",
-                "function_call",
-                "function_response",
-            )
-        )
-        or "message_content" in value
-        or ("toolCallId" in value and "toolName" in value)
-    )
+    kind = value.get("type")
+    if kind is not None:
+        kind = str(kind).lower()
+        if kind in _PART_TYPES or (kind in _TEXT_TYPES and not value.get("lc")):
+            return True
+        if kind in _ITEMS:
+            return False
+    elif not value or (len(value) == 1 and "text" in value):
+        return True
+    return not _PART_KEYS.isdisjoint(value) or ("toolCallId" in value and "toolName" in value)
 
 
-_STRUCTURED = ("[{", '{"', "[[", '["', "{'", "['")
+_STRUCTURED = frozenset(("[{", '{"', "[[", '["', "{'", "['"))
 _RESPONSE_KEYS = ("output", "choices", "candidates", "generations")
 
 
@@ -170,7 +162,7 @@ def _structured(text: str) -> list[Message] | None:
     """The messages in a text that is really a dump of parts, of a response, or of an object; None: it is text."""
     if text[:2] in _STRUCTURED:
         inner = decode(text)
-    elif text[:1].isupper() and text.rstrip().endswith(")"):
+    elif (text[-1:] == ")" or text[-1:].isspace()) and text[:1].isupper() and text.rstrip().endswith(")"):
         inner = decode_repr(text)
     else:
         return None

@@ -47,8 +47,10 @@ RESULT_TYPES = frozenset(
 CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use")
 RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "function_arguments", "partial_json", "kwargs")
-_ID_KEYS = ("id", "tool_call_id", "call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "callId")
+_ID_KEYS = ("call_id", "id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "callId")
+_NAME_KEYS = ("name", "toolName", "tool_name", "function_name")
 _RESULT_ID_KEYS = ("tool_call_id", "call_id", "toolCallId", "tool_use_id", "toolUseId", "callId", "id", "tool_id")
+_ANSWERED_KEYS = _RESULT_ID_KEYS[:4]
 _RESULT_VALUE_KEYS = ("response", "result", "output", "content", "text", "value", "parts")
 
 
@@ -59,6 +61,8 @@ def arguments_of(value: Any) -> Any:
         value = value[0]
     if not isinstance(value, dict):
         return None if value in ("", [], ()) or is_redacted(value) else value
+    if _WRAPPING.isdisjoint(value):
+        return dict(value)
     keys = set(value)
     if "kwargs" in keys and ("args" in keys or len(keys) == 1 or keys <= {"args", "kwargs", "arguments"}):
         inner = decode(value["kwargs"])
@@ -75,6 +79,7 @@ def arguments_of(value: Any) -> Any:
     return dict(value)
 
 
+_WRAPPING = frozenset(("kwargs", "inputs", "arguments", "parameters", "args", "tool_input", "input"))
 _CALL_RECORD_KEYS = frozenset(
     ("input_str", "tool_name", "name", "tool_call_id", "id", "tags", "metadata", "function_name", "toolName", "type",
      "config", "toolCallId", "tool", "is_async", "function")
@@ -97,18 +102,23 @@ def read_call(value: Mapping[str, Any]) -> Call:
     for wrapper in ("tool_call", "toolCall", "function"):
         inner = value.get(wrapper)
         if isinstance(inner, dict):
-            merged = {**{k: v for k, v in value.items() if k != wrapper}, **inner}
+            if len(value) == 1:
+                return read_call(inner)
+            merged = dict(value)
+            del merged[wrapper]
+            merged.update(inner)
             if value.get("id"):
                 merged["id"] = value["id"]
             return read_call(merged)
     arguments: Any = None
     for key in _ARGUMENT_KEYS:
-        if value.get(key) is not None:
-            arguments = arguments_of(value[key])
+        item = value.get(key)
+        if item is not None:
+            arguments = arguments_of(item)
             break
-    if isinstance(arguments, dict) and set(arguments) == {"kwargs"} and isinstance(arguments["kwargs"], dict):
+    if isinstance(arguments, dict) and len(arguments) == 1 and isinstance(arguments.get("kwargs"), dict):
         arguments = arguments["kwargs"]
-    return Call(_first_text(value, ("call_id", *_ID_KEYS)), name_of(value), arguments)
+    return Call(_first_text(value, _ID_KEYS), name_of(value), arguments)
 
 
 def defines_tool(value: Mapping[str, Any]) -> bool:
@@ -120,11 +130,13 @@ def defines_tool(value: Mapping[str, Any]) -> bool:
 
 
 def distinct(calls: list[Call]) -> tuple[Call, ...]:
-    """Content parts and sibling `tool_calls` may state the same call twice."""
-    if len(calls) < 2:
-        return tuple(calls)
+    """Content parts and sibling `tool_calls` may state the same call twice, and some state no call."""
+    if len(calls) == 1:
+        return (calls[0],) if calls[0].name or calls[0].id else ()
     seen: dict[Any, Call] = {}
     for call in calls:
+        if not call.name and not call.id:
+            continue
         key = call.id or (call.name, repr(call.arguments))
         known = seen.get(key)
         if known is None:
@@ -135,14 +147,14 @@ def distinct(calls: list[Call]) -> tuple[Call, ...]:
 
 
 def name_of(value: Mapping[str, Any]) -> str | None:
-    return _first_text(value, ("name", "toolName", "tool_name", "function_name"))
+    return _first_text(value, _NAME_KEYS)
 
 
 def read_result(value: Mapping[str, Any]) -> Result:
     content: Any = None
     for key in _RESULT_VALUE_KEYS:
-        if value.get(key) is not None:
-            content = value[key]
+        content = value.get(key)
+        if content is not None:
             break
     origin = value.get("origin")
     if isinstance(origin, dict):  # the call itself, beside its result
@@ -181,15 +193,20 @@ def parts_text(value: Any) -> str | None:
 
 def id_of_answered_call(value: Mapping[str, Any]) -> str | None:
     """The call that a tool's message answers. LangChain's message ids are no call ids; elsewhere `id` is the call's."""
-    named = _first_text(value, _RESULT_ID_KEYS[:4])
+    named = _first_text(value, _ANSWERED_KEYS)
     return named if named or "tool_call_id" in value else _first_text(value, ("id",))
 
 
 def flagged(value: Mapping[str, Any]) -> ToolFailure | None:
     """A result that says it failed: a flag or a status beside the content."""
     status = value.get("status")
-    flagged = any(value.get(key) is True for key in ("is_error", "isError", "failed", "error"))
-    if flagged or (isinstance(status, str) and status.lower() in ("error", "failed")):
+    if (
+        value.get("is_error") is True
+        or value.get("isError") is True
+        or value.get("failed") is True
+        or value.get("error") is True
+        or (isinstance(status, str) and status.lower() in ("error", "failed"))
+    ):
         content = next((value[key] for key in _RESULT_VALUE_KEYS if value.get(key) is not None), None)
         reason = content if isinstance(content, str) else parts_text(content) or plain_text(content)
         found = failure_of_result(reason)
@@ -200,8 +217,11 @@ def flagged(value: Mapping[str, Any]) -> ToolFailure | None:
 def _first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
     for key in keys:
         item = value.get(key)
-        if isinstance(item, str) and item:
-            return item
-        if isinstance(item, int) and not isinstance(item, bool):
+        if item is None:
+            continue
+        if isinstance(item, str):
+            if item:
+                return item
+        elif isinstance(item, int) and not isinstance(item, bool):
             return str(item)
     return None
