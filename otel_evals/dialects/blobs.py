@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, is_object_repr, is_redacted
+from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, is_object_repr, is_redacted
 from otel_evals.dialects.facts import Message, Role
 from otel_evals.dialects.messages import contains_messages, read_messages
 
@@ -30,7 +30,7 @@ MAX_DEPTH = 6
 
 def read_blob(value: Any, role: Role) -> list[Message]:
     """Messages in a run's input (role `user`) or output (role `assistant`); [] where none can be told."""
-    if value is None or value == "" or is_redacted(value):
+    if value is None or value == "" or (isinstance(value, str) and len(value) < LONGEST_REDACTED and is_redacted(value)):
         return []
     inner = decode(value)
     if isinstance(inner, str):
@@ -51,13 +51,15 @@ def _with_positional(value: Any, role: Role) -> list[Message] | None:
     """`handle("new text", history)`: the text is newer than the history passed beside it."""
     if not isinstance(value, dict) or role != "user":
         return None
-    if not set(value) & {"args", "kwargs"}:
+    if "args" not in value and "kwargs" not in value:
         return None
     args = value.get("args")
     arguments = (list(args) if isinstance(args, (list, tuple)) else []) + list((value.get("kwargs") or {}).values())
     texts = [item for item in arguments if isinstance(item, str) and " " in item]
+    if len(texts) != 1:
+        return None
     histories = [item for item in arguments if isinstance(item, (list, tuple, dict)) and contains_messages(item)]
-    if len(texts) != 1 or not histories:
+    if not histories:
         return None
     history = read_messages(histories[0])
     if history and history[-1].role == "user" and history[-1].text == texts[0]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text", "serialisable", "valid_text"]
+__all__ = ["LONGEST_REDACTED", "decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text", "serialisable", "valid_text"]
 
 MAX_DEPTH = 3
 """Levels of JSON in JSON that real exporters produce."""
@@ -19,6 +19,9 @@ SHORT_REPR = 4_000
 """Characters up to which the last parsed `repr`s are remembered: wrappers repeat them."""
 MAX_REPR = 200_000
 """Characters of Python `repr` that are worth parsing: `literal_eval` is slow."""
+LONGEST_REDACTED = 120
+"""Characters from which a text is no placeholder."""
+
 
 _OPENERS = ("{", "[", '"')
 _OPENING = frozenset(_OPENERS)
@@ -51,19 +54,17 @@ def decode(value: Any) -> Any:
     """The object inside a string, through several levels; the value itself where it holds none."""
     if not isinstance(value, str) or not value or (value[0] not in _OPENING and not value[0].isspace()):
         return value
-    for _ in range(MAX_DEPTH):
-        if not isinstance(value, str):
-            return value
-        inner = _once(value)
-        if inner is value:
-            return value
+    inner = _once(value)
+    for _ in range(MAX_DEPTH - 1):
+        if inner is value or not isinstance(inner, str):
+            break
         value = inner
-    return value
+        inner = _once(value)
+    return inner
 
 
 def _once(text: str) -> Any:
-    start = text.lstrip()[:3]
-    if not start.startswith(_OPENERS):
+    if text[:1] not in _OPENING and not text.lstrip().startswith(_OPENERS):
         return text
     try:
         return orjson.loads(text)
@@ -71,7 +72,7 @@ def _once(text: str) -> Any:
         pass
     except RecursionError:
         return text
-    if start.startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
+    if text.lstrip().startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
         return _literal(text) if len(text) <= SHORT_REPR else _literal.__wrapped__(text)
     return text
 
@@ -156,7 +157,7 @@ def _data(node: ast.expr, depth: int) -> Any:
 
 def is_redacted(value: Any) -> bool:
     """Whether a string stands where content was removed: `[REDACTED]`, `[Scrubbed due to 'session']`, …"""
-    if not isinstance(value, str) or not 4 < len(value) < 120:
+    if not isinstance(value, str) or not 4 < len(value) < LONGEST_REDACTED:
         return False
     first = value[0]
     if first.isalnum():

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, decode_repr, is_redacted
+from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted
 from otel_evals.dialects.facts import Message, Result, Role
 from otel_evals.dialects.failures import failure_of_result
-from otel_evals.dialects.pieces import CARRIERS, MAX_DEPTH, Pieces, is_part
+from otel_evals.dialects.pieces import CARRIERS, MAX_DEPTH, Pieces, is_part, may_be_dump
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
     RESULT_KEYS,
@@ -210,7 +210,9 @@ def _plain(value: Mapping[str, Any]) -> Message | None:
             text = part.get("content")
     elif parts is not None:
         return None
-    if type(text) is not str or not text or text[0] in "[{<(_" or text[-1] == ")" or is_redacted(text):
+    if type(text) is not str or not text or text[0] in "[{<(_" or text[-1] == ")":
+        return None
+    if len(text) < LONGEST_REDACTED and is_redacted(text):
         return None
     return Message(role, text)
 
@@ -320,7 +322,7 @@ def _role(value: Mapping[str, Any], default: Role) -> Role:
 
 _CONTENTS = ("content", "contents", "parts", "blocks", "text")
 _SAYING = {key: rank for rank, key in enumerate((*_CONTENTS, *CARRIERS))}
-"""The keys of a message that say something, in the order in which they are read."""
+"""The keys that may say something, in the order in which they are read."""
 
 
 def _message(value: Mapping[str, Any], default: Role, stated: str | None = None) -> Message:
@@ -332,27 +334,56 @@ def _message(value: Mapping[str, Any], default: Role, stated: str | None = None)
     role = _role(value, default) if stated is None else ROLES[stated.lower()]
     if role == "user" and isinstance(value.get("tool_call_id"), str) and value["tool_call_id"]:
         role = "tool"
-    keys = [key for key in value if key in _SAYING]
+    keys = _saying(value)
+    text = ""
+    pieces: Pieces | None = None
+    if len(keys) == 1 and keys[0] in _CONTENTS and _is_plain_text(value[keys[0]]):
+        text = value[keys[0]]
+    elif keys:
+        pieces = _pieces(value, keys)
+        texts = pieces.texts
+        text = texts[0] if len(texts) == 1 else "\n".join([piece for piece in texts if piece])
+    if role == "tool" and (pieces is None or not pieces.results):
+        call_id, name = id_of_answered_call(value), name_of(value)
+        results: tuple[Result, ...] = ()
+        if call_id or name or text:
+            results = (Result(call_id, name, text or None, flagged(value) or failure_of_result(text)),)
+        return Message(role, "", distinct(pieces.calls) if pieces is not None else (), results)
+    if pieces is None:
+        return Message(role, text)
+    return Message(role, text, distinct(pieces.calls), tuple(pieces.results))
+
+
+def _saying(value: Mapping[str, Any]) -> list[str]:
+    """The keys of a message that say something, in the order in which they are read."""
+    keys: list[str] = []
+    for key, item in value.items():
+        if key in _SAYING and (item or item == 0 or item == "" or key in RESULT_KEYS):
+            if (
+                key != "additional_kwargs"
+                or not isinstance(item, dict)
+                or item.get("tool_calls")
+                or item.get("function_call")
+            ):
+                keys.append(key)
     if len(keys) > 1:
         keys.sort(key=_SAYING.__getitem__)
+    return keys
+
+
+def _is_plain_text(value: Any) -> bool:
+    return type(value) is str and not may_be_dump(value) and (len(value) >= LONGEST_REDACTED or not is_redacted(value))
+
+
+def _pieces(value: Mapping[str, Any], keys: list[str]) -> Pieces:
     pieces = Pieces()
     texts = pieces.texts
     for key in keys:
-        item = value[key]
-        if item is None:
-            continue
         if key in _CONTENTS:
             before = len(texts)
-            pieces.add(item)
+            pieces.add(value[key])
             if before and "\n".join(texts[before:]) == "\n".join(texts[:before]):
                 del texts[before:]  # the same content in two spellings
         else:
-            pieces.add_beside(key, item)
-    text = texts[0] if len(texts) == 1 else "\n".join([piece for piece in texts if piece])
-    results = pieces.results
-    if role == "tool" and not results:
-        call_id, name = id_of_answered_call(value), name_of(value)
-        if call_id or name or text:
-            results.append(Result(call_id, name, text or None, flagged(value) or failure_of_result(text)))
-        text = ""
-    return Message(role, text, distinct(pieces.calls) if pieces.calls else (), tuple(results))
+            pieces.add_beside(key, value[key])
+    return pieces

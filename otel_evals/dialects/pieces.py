@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, decode_repr, is_redacted
+from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted
 from otel_evals.dialects.facts import Call, Message, Result
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
@@ -18,7 +18,7 @@ from otel_evals.dialects.tool_calls import (
     read_result,
 )
 
-__all__ = ["CARRIERS", "MAX_DEPTH", "Pieces", "is_part"]
+__all__ = ["CARRIERS", "MAX_DEPTH", "Pieces", "is_part", "may_be_dump"]
 
 MAX_DEPTH = 12
 _TEXTS = ("text", "content", "value", "message", "output_text", "input_text", "string", "thought_text")
@@ -49,18 +49,18 @@ class Pieces:
             return
         if isinstance(value, str):
             self._add_text(value)
+        elif isinstance(value, dict):
+            self._add_part(value, depth)
         elif isinstance(value, (list, tuple)):
             for item in value:
                 self.add(item, depth + 1)
-        elif isinstance(value, dict):
-            self._add_part(value, depth)
         elif isinstance(value, (int, float)):
             self.texts.append(str(value))
 
     def _add_text(self, text: str) -> None:
-        dumped = _structured(text)
+        dumped = _structured(text) if may_be_dump(text) else None
         if dumped is None:
-            if not is_redacted(text):
+            if len(text) >= LONGEST_REDACTED or not is_redacted(text):
                 self.texts.append(text)
             return
         for message in dumped:
@@ -158,14 +158,18 @@ _STRUCTURED = frozenset(("[{", '{"', "[[", '["', "{'", "['"))
 _RESPONSE_KEYS = ("output", "choices", "candidates", "generations")
 
 
+def may_be_dump(text: str) -> bool:
+    """Whether a text begins and ends as dumps of data and of objects do."""
+    first = text[:1]
+    if first == "[" or first == "{":
+        return text[:2] in _STRUCTURED
+    last = text[-1:]
+    return (last == ")" or last.isspace()) and first.isupper() and text.rstrip().endswith(")")
+
+
 def _structured(text: str) -> list[Message] | None:
     """The messages in a text that is really a dump of parts, of a response, or of an object; None: it is text."""
-    if text[:2] in _STRUCTURED:
-        inner = decode(text)
-    elif (text[-1:] == ")" or text[-1:].isspace()) and text[:1].isupper() and text.rstrip().endswith(")"):
-        inner = decode_repr(text)
-    else:
-        return None
+    inner = decode(text) if text[0] in "[{" else decode_repr(text)
     from otel_evals.dialects.messages import read_messages  # the two read each other: messages hold pieces
 
     if (

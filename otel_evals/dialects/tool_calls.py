@@ -131,6 +131,8 @@ def defines_tool(value: Mapping[str, Any]) -> bool:
 
 def distinct(calls: list[Call]) -> tuple[Call, ...]:
     """Content parts and sibling `tool_calls` may state the same call twice, and some state no call."""
+    if not calls:
+        return ()
     if len(calls) == 1:
         return (calls[0],) if calls[0].name or calls[0].id else ()
     seen: dict[Any, Call] = {}
