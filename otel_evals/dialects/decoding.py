@@ -54,24 +54,23 @@ def decode(value: Any) -> Any:
     """The object inside a string, through several levels; the value itself where it holds none."""
     if not isinstance(value, str) or not value or (value[0] not in _OPENING and not value[0].isspace()):
         return value
-    inner = _once(value)
-    for _ in range(MAX_DEPTH - 1):
-        if inner is value or not isinstance(inner, str):
-            break
-        value = inner
-        inner = _once(value)
-    return inner
+    for _ in range(MAX_DEPTH):
+        if not isinstance(value, str) or (value[:1] not in _OPENING and not value.lstrip().startswith(_OPENERS)):
+            return value
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            inner = _from_repr(value)
+            if inner is value:
+                return value
+            value = inner
+        except RecursionError:
+            return value
+    return value
 
 
-def _once(text: str) -> Any:
-    if text[:1] not in _OPENING and not text.lstrip().startswith(_OPENERS):
-        return text
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
-    except RecursionError:
-        return text
+def _from_repr(text: str) -> Any:
+    """A Python literal; the text itself where it is none, or a long one."""
     if text.lstrip().startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
         return _literal(text) if len(text) <= SHORT_REPR else _literal.__wrapped__(text)
     return text
@@ -164,8 +163,12 @@ def is_redacted(value: Any) -> bool:
         if first not in _BEGINNINGS or value[1] not in _BEGINNINGS[first]:
             return False
     else:
-        first = value.lstrip(_AROUND)[:1]
-        if first not in _BEGINNINGS and first.isalnum() and first.isascii():
+        start = value.lstrip(_AROUND)
+        first = start[:1]
+        if first in _BEGINNINGS:
+            if start[1:2] not in _BEGINNINGS[first]:
+                return False
+        elif first.isalnum() and first.isascii():
             return False
     return _REDACTED.match(value) is not None
 

@@ -178,7 +178,11 @@ def _collect(value: Any, role: Role, out: list[Message], depth: int) -> None:
     if depth > MAX_DEPTH or value is None:
         return
     if isinstance(value, dict):
-        _collect_mapping(value, role, out, depth)
+        plain = _plain(value) if "role" in value else None
+        if plain is not None:
+            out.append(plain)
+        else:
+            _collect_mapping(value, role, out, depth)
     elif isinstance(value, (list, tuple)):
         _collect_list(value, role, out, depth)
     elif isinstance(value, str) and value and not is_redacted(value):
@@ -200,7 +204,7 @@ _PLAIN_MESSAGE_KEYS = frozenset(("role", "content", "parts", "finish_reason", "n
 def _plain(value: Mapping[str, Any]) -> Message | None:
     """The commonest message, a role and one text, without looking for anything else; None: look closer."""
     role = _PLAIN_ROLES.get(value.get("role"))
-    if role is None or not _PLAIN_MESSAGE_KEYS.issuperset(value):
+    if role is None or (len(value) > 2 and not _PLAIN_MESSAGE_KEYS.issuperset(value)):
         return None
     text = value.get("content")
     parts = value.get("parts")
@@ -233,17 +237,16 @@ def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> Non
     if depth < MAX_DEPTH:
         for item in value:
             if type(item) is dict:
-                _collect_mapping(item, role, out, depth + 1)
+                plain = _plain(item) if "role" in item else None
+                if plain is not None:
+                    out.append(plain)
+                else:
+                    _collect_mapping(item, role, out, depth + 1)
             else:
                 _collect(_opened(item), role, out, depth + 1)
 
 
 def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> None:
-    if "role" in value:
-        plain = _plain(value)
-        if plain is not None:
-            out.append(plain)
-            return
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict):
         name = str((value.get("id") or [""])[-1]).lower()
         if name in ROLES:

@@ -78,4 +78,7 @@ def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _worth(messages: list[Message]) -> list[Message]:
-    return [m for m in messages if m.text or m.calls or m.results]
+    for message in messages:
+        if not message.text and not message.calls and not message.results:
+            return [m for m in messages if m.text or m.calls or m.results]
+    return messages
