@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, is_object_repr, is_redacted
@@ -25,6 +26,8 @@ OUTPUT_KEYS = (
     "chat_message",
 )  # fmt: skip
 
+_INPUT_RANK = {key: rank for rank, key in enumerate(INPUT_KEYS)}
+_OUTPUT_RANK = {key: rank for rank, key in enumerate(OUTPUT_KEYS)}
 MAX_DEPTH = 6
 
 
@@ -36,8 +39,9 @@ def read_blob(value: Any, role: Role) -> list[Message]:
     if isinstance(inner, str):
         return [Message(role, inner)] if _said(inner) else []
     if contains_messages(inner):
-        return _with_positional(inner, role) or read_messages(inner, role)
-    text = _find_text(inner, INPUT_KEYS if role == "user" else OUTPUT_KEYS, 0)
+        positional = _with_positional(inner) if role == "user" and isinstance(inner, dict) else None
+        return positional or read_messages(inner, role)
+    text = _find_text(inner, _INPUT_RANK if role == "user" else _OUTPUT_RANK, 0)
     return [Message(role, text)] if text else []
 
 
@@ -47,10 +51,8 @@ def _said(text: str) -> bool:
     return not is_redacted(text) and not is_object_repr(text)
 
 
-def _with_positional(value: Any, role: Role) -> list[Message] | None:
+def _with_positional(value: dict[str, Any]) -> list[Message] | None:
     """`handle("new text", history)`: the text is newer than the history passed beside it."""
-    if not isinstance(value, dict) or role != "user":
-        return None
     if "args" not in value and "kwargs" not in value:
         return None
     args = value.get("args")
@@ -67,24 +69,27 @@ def _with_positional(value: Any, role: Role) -> list[Message] | None:
     return [*history, Message("user", texts[0])]
 
 
-def _find_text(value: Any, keys: tuple[str, ...], depth: int) -> str | None:
+def _find_text(value: Any, ranks: Mapping[str, int], depth: int) -> str | None:
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, str):
         inner = decode(value) if depth else value
         if not isinstance(inner, str):
-            return _find_text(inner, keys, depth + 1)
+            return _find_text(inner, ranks, depth + 1)
         return value if _said(value) else None
     if isinstance(value, dict):
+        keys = [key for key, item in value.items() if item and key in ranks]
+        if len(keys) > 1:
+            keys.sort(key=ranks.__getitem__)
         for key in keys:
-            item = value.get(key)
-            if item and (found := _find_text(item, keys, depth + 1)):
+            item = value[key]
+            if found := _find_text(item, ranks, depth + 1):
                 return found
         texts = [item for item in value.values() if isinstance(item, str) and " " in item and _said(item)]
         return texts[0] if len(texts) == 1 else None
     if isinstance(value, (list, tuple)):
         if len(value) == 1:
-            return _find_text(value[0], keys, depth + 1)
+            return _find_text(value[0], ranks, depth + 1)
         texts = [item for item in value if isinstance(item, str) and " " in item and _said(item)]
         return texts[0] if len(texts) == 1 else None
     return None

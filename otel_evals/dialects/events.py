@@ -18,10 +18,12 @@ _ROLE_OF: dict[str, Role] = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
-_DETAILS = (
-    "gen_ai.client.inference.operation.details",
-    "gen_ai.client.agent.operation.details",
-    "gen_ai.operation.details",
+_DETAILS = frozenset(
+    (
+        "gen_ai.client.inference.operation.details",
+        "gen_ai.client.agent.operation.details",
+        "gen_ai.operation.details",
+    )
 )
 _BODY_KEYS = ("body", "event_body", "gen_ai.event.content", "event.body")
 _CONTENT_KEYS = (

@@ -105,6 +105,11 @@ _TYPED = frozenset(
 )
 
 
+_STATING = frozenset(("role", "type", "lc"))
+"""A mapping with none of these is no message itself."""
+_SAID = frozenset(("content", "data", "output", "arguments"))
+
+
 def read_messages(value: Any, role: Role = "user") -> list[Message]:
     """All messages in a value, oldest first.
 
@@ -122,7 +127,7 @@ def contains_messages(value: Any, depth: int = 0) -> bool:
     if depth > 4:
         return False
     if isinstance(value, dict):
-        if _is_message(value):
+        if not _STATING.isdisjoint(value) and _is_message(value):
             return True
         for key, inner in value.items():
             if inner and key in _HOLDERS:
@@ -153,15 +158,12 @@ def _is_message(value: Mapping[str, Any]) -> bool:
     if isinstance(role, str) and role.lower() in ROLES:
         return True
     kind = value.get("type")
-    if (
-        isinstance(kind, str)
-        and kind in _TYPED
-        and ("content" in value or "data" in value or "output" in value or "arguments" in value)
-    ):
+    stated = isinstance(kind, str)
+    if stated and kind in _TYPED and not _SAID.isdisjoint(value):
         return True
     if value.get("lc") == 1 and isinstance(value.get("id"), list) and value["id"]:
         return str(value["id"][-1]).lower() in ROLES
-    return isinstance(value.get("source"), str) and "content" in value and isinstance(kind, str)
+    return stated and "content" in value and isinstance(value.get("source"), str)
 
 
 def _is_pair(value: Any) -> bool:
@@ -247,27 +249,7 @@ def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> Non
 
 
 def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> None:
-    if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict):
-        name = str((value.get("id") or [""])[-1]).lower()
-        if name in ROLES:
-            out.append(_message(value["kwargs"], role, name))
-        else:
-            _collect(value["kwargs"], role, out, depth + 1)
-        return
-    kind = value.get("type")
-    if isinstance(kind, str):
-        kind = kind.lower()
-        if "role" not in value:
-            if kind in _ITEMS:
-                out.append(_item(value, kind))
-                return
-            if kind == "reasoning":
-                return
-        if "content" not in value and kind in ROLES and isinstance(value.get("data"), dict):
-            out.append(_message(value["data"], role, kind))
-            return
-    if _is_message(value):
-        out.append(_message(value, role))
+    if not _STATING.isdisjoint(value) and _collect_stated(value, role, out, depth):
         return
     inner = value.get("message")
     if inner and isinstance(inner, (dict, str)):
@@ -288,6 +270,37 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     text = value.get("text")
     if isinstance(text, str) and text and not is_redacted(text):
         out.append(Message(role, text))
+
+
+def _collect_stated(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> bool:
+    """Takes in a mapping that states what it is. Returns whether it was a message, or nothing that was said."""
+    stated = value.get("role")
+    if type(stated) is str and stated in ROLES and "lc" not in value and "data" not in value:
+        out.append(_message(value, role, stated))
+        return True
+    if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict):
+        name = str((value.get("id") or [""])[-1]).lower()
+        if name in ROLES:
+            out.append(_message(value["kwargs"], role, name))
+        else:
+            _collect(value["kwargs"], role, out, depth + 1)
+        return True
+    kind = value.get("type")
+    if isinstance(kind, str):
+        kind = kind.lower()
+        if "role" not in value:
+            if kind in _ITEMS:
+                out.append(_item(value, kind))
+                return True
+            if kind == "reasoning":
+                return True
+        if "content" not in value and kind in ROLES and isinstance(value.get("data"), dict):
+            out.append(_message(value["data"], role, kind))
+            return True
+    if _is_message(value):
+        out.append(_message(value, role))
+        return True
+    return False
 
 
 def _in_order(value: Mapping[str, Any]) -> list[str]:
@@ -334,14 +347,14 @@ def _message(value: Mapping[str, Any], default: Role, stated: str | None = None)
     if isinstance(inner, dict) and "content" not in value and "parts" not in value:
         value = {**value, **inner} if stated is None else {**value, "role": stated, **inner}
         stated = None
-    role = _role(value, default) if stated is None else ROLES[stated.lower()]
+    role = _role(value, default) if stated is None else ROLES.get(stated) or ROLES[stated.lower()]
     if role == "user" and isinstance(value.get("tool_call_id"), str) and value["tool_call_id"]:
         role = "tool"
     keys = _saying(value)
     text = ""
     pieces: Pieces | None = None
-    if len(keys) == 1 and keys[0] in _CONTENTS and _is_plain_text(value[keys[0]]):
-        text = value[keys[0]]
+    if len(keys) == 1 and keys[0] == "content" and _is_plain_text(value["content"]):
+        text = value["content"]
     elif keys:
         pieces = _pieces(value, keys)
         texts = pieces.texts
