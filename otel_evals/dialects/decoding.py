@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["LONGEST_REDACTED", "decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "plain_text", "serialisable", "valid_text"]
+__all__ = ["LONGEST_REDACTED", "decode", "decode_repr", "fold", "is_object_repr", "is_redacted", "lacks_keys", "plain_text", "serialisable", "valid_text"]
 
 MAX_DEPTH = 3
 """Levels of JSON in JSON that real exporters produce."""
@@ -74,6 +74,16 @@ def _from_repr(text: str) -> Any:
     if text.lstrip().startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
         return _literal(text) if len(text) <= SHORT_REPR else _literal.__wrapped__(text)
     return text
+
+
+def lacks_keys(text: str, *keys: str) -> bool:
+    """Whether a text that begins as JSON surely holds none of some keys, so that it need not be parsed for them."""
+    if (text[:2] != '{"' and text[:3] != '[{"') or "\\" in text:
+        return False
+    for key in keys:
+        if key in text:
+            return False
+    return True
 
 
 @functools.lru_cache(maxsize=256)

@@ -353,8 +353,14 @@ def _message(value: Mapping[str, Any], default: Role, stated: str | None = None)
     keys = _saying(value)
     text = ""
     pieces: Pieces | None = None
-    if len(keys) == 1 and keys[0] == "content" and _is_plain_text(value["content"]):
-        text = value["content"]
+    content = value.get("content")
+    if (
+        type(content) is str
+        and len(keys) == 1
+        and not may_be_dump(content)
+        and (len(content) >= LONGEST_REDACTED or not is_redacted(content))
+    ):
+        text = content
     elif keys:
         pieces = _pieces(value, keys)
         texts = pieces.texts
@@ -385,10 +391,6 @@ def _saying(value: Mapping[str, Any]) -> list[str]:
     if len(keys) > 1:
         keys.sort(key=_SAYING.__getitem__)
     return keys
-
-
-def _is_plain_text(value: Any) -> bool:
-    return type(value) is str and not may_be_dump(value) and (len(value) >= LONGEST_REDACTED or not is_redacted(value))
 
 
 def _pieces(value: Mapping[str, Any], keys: list[str]) -> Pieces:

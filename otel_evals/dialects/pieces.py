@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted
+from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted, lacks_keys
 from otel_evals.dialects.facts import Call, Message, Result
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
@@ -30,7 +30,7 @@ _SILENT_TYPES = frozenset(
 _CALL_CARRIERS = ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall")
 CARRIERS = (*_CALL_CARRIERS, "additional_kwargs", "toolUse", *RESULT_KEYS)
 """Keys of calls and results beside a message's content, in the order in which they are read."""
-_TOOL_KEYS = frozenset(("call_id", "arguments", "toolCallId", *CALL_KEYS, *RESULT_KEYS))
+_TOOL_KEYS = frozenset(("toolCallId", *CALL_KEYS, *RESULT_KEYS))
 
 
 class Pieces:
@@ -53,7 +53,10 @@ class Pieces:
             self._add_part(value, depth)
         elif isinstance(value, (list, tuple)):
             for item in value:
-                self.add(item, depth + 1)
+                if type(item) is dict and depth < MAX_DEPTH:
+                    self._add_part(item, depth + 1)
+                else:
+                    self.add(item, depth + 1)
         elif isinstance(value, (int, float)):
             self.texts.append(str(value))
 
@@ -69,7 +72,8 @@ class Pieces:
             self.results += message.results
 
     def _add_part(self, part: Mapping[str, Any], depth: int) -> None:
-        if part.get("type") == "text":
+        stated = part.get("type")
+        if stated == "text":
             text = part.get("text", part.get("content"))
             if type(text) is str:
                 self._add_text(text)
@@ -79,42 +83,38 @@ class Pieces:
             if isinstance(inner, dict):
                 self.add(inner, depth + 1)
                 return
-        kind = str(
-            part.get("type") or part.get("block_type") or part.get("kind") or part.get("__class__") or ""
-        ).lower()
-        if kind in _SILENT_TYPES or self._add_tool(part, kind):
+        kind = str(stated or part.get("block_type") or part.get("kind") or part.get("__class__") or "").lower()
+        if kind in _SILENT_TYPES:
             return
-        for key in _TEXTS:
-            inner = part.get(key)
-            if isinstance(inner, (str, list, dict)):
-                self.add(inner, depth + 1)
-                return
-
-    def _add_tool(self, part: Mapping[str, Any], kind: str) -> bool:
-        """Takes in a call or a result. Returns whether the part was one, or offered a tool."""
-        if kind not in RESULT_TYPES and kind not in CALL_TYPES and _TOOL_KEYS.isdisjoint(part):
-            return False
         if kind in RESULT_TYPES or ("call_id" in part and "content" in part):
             self.results.append(read_result(part))
         elif kind in CALL_TYPES or ("arguments" in part and "name" in part):
             if not defines_tool(part):
                 self.calls.append(read_call(part))
-        elif "toolCallId" in part and "toolName" in part:
+        elif _TOOL_KEYS.isdisjoint(part) or not self._add_tool(part):
+            for key in _TEXTS:
+                inner = part.get(key)
+                if isinstance(inner, (str, list, dict)):
+                    self.add(inner, depth + 1)
+                    return
+
+    def _add_tool(self, part: Mapping[str, Any]) -> bool:
+        """Takes in a call or a result that its keys tell. Returns whether the part was one."""
+        if "toolCallId" in part and "toolName" in part:
             if "result" in part or "output" in part:
                 self.results.append(read_result(part))
             else:
                 self.calls.append(read_call(part))
-        else:
-            for key in CALL_KEYS:
-                if isinstance(part.get(key), dict):
-                    self.calls.append(read_call(part[key]))
-                    return True
-            for key in RESULT_KEYS:
-                if isinstance(part.get(key), dict):
-                    self.results.append(read_result(part[key]))
-                    return True
-            return False
-        return True
+            return True
+        for key in CALL_KEYS:
+            if isinstance(part.get(key), dict):
+                self.calls.append(read_call(part[key]))
+                return True
+        for key in RESULT_KEYS:
+            if isinstance(part.get(key), dict):
+                self.results.append(read_result(part[key]))
+                return True
+        return False
 
     def add_beside(self, key: str, value: Any) -> None:
         """Takes in what one of `CARRIERS` holds beside a message's content."""
@@ -169,7 +169,12 @@ def may_be_dump(text: str) -> bool:
 
 def _structured(text: str) -> list[Message] | None:
     """The messages in a text that is really a dump of parts, of a response, or of an object; None: it is text."""
-    inner = decode(text) if text[0] in "[{" else decode_repr(text)
+    if text[0] not in "[{":
+        inner = decode_repr(text)
+    elif lacks_keys(text, "type", "text", "tool", "unction", "message_content", *_RESPONSE_KEYS):
+        return None
+    else:
+        inner = decode(text)
     from otel_evals.dialects.messages import read_messages  # the two read each other: messages hold pieces
 
     if (

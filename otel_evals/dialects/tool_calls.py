@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, is_redacted, plain_text
+from otel_evals.dialects.decoding import decode, is_redacted, lacks_keys, plain_text
 from otel_evals.dialects.facts import Call, Result
 from otel_evals.dialects.failures import failure_of_result
 from otel_evals.sessions.model import ToolFailure
@@ -162,7 +162,10 @@ def read_result(value: Mapping[str, Any]) -> Result:
     if isinstance(origin, dict):  # the call itself, beside its result
         value = {**origin, **value}
     failure = flagged(value) or failure_of_result(content)
-    inner = decode(content)
+    if isinstance(content, str) and lacks_keys(content, "type", "text", "content", "json"):
+        inner = content
+    else:
+        inner = decode(content)
     if isinstance(inner, dict) and isinstance(inner.get("type"), str) and "value" in inner:
         content = inner["value"]
     elif isinstance(inner, list):
@@ -199,8 +202,13 @@ def id_of_answered_call(value: Mapping[str, Any]) -> str | None:
     return named if named or "tool_call_id" in value else _first_text(value, ("id",))
 
 
+_FLAGS = frozenset(("status", "is_error", "isError", "failed", "error"))
+
+
 def flagged(value: Mapping[str, Any]) -> ToolFailure | None:
     """A result that says it failed: a flag or a status beside the content."""
+    if _FLAGS.isdisjoint(value):
+        return None
     status = value.get("status")
     if (
         value.get("is_error") is True
