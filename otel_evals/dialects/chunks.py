@@ -21,10 +21,11 @@ def join_chunks(messages: list[Message]) -> list[Message]:
             if message.text:
                 run.append(message.text)
             continue
-        out += _joined(run)
-        run = []
+        if run:
+            out += _joined(run)
+            run = []
         out.append(message)
-    return out + _joined(run)
+    return out + _joined(run) if run else out
 
 
 def _joined(texts: list[str]) -> list[Message]:

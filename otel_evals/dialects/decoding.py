@@ -26,9 +26,11 @@ LONGEST_REDACTED = 120
 _OPENERS = ("{", "[", '"')
 _OPENING = frozenset(_OPENERS)
 _CONSTRUCTOR = re.compile(r"^\s*[A-Z]\w*\(\w+=.*\)\s*$", re.DOTALL)
-_PRINTED = re.compile(r"^\w+=(?:None|True|False|-?\d|['\"\[{<]|\w+\().*? \w+=", re.DOTALL)
+_PRINTED = re.compile(r"\w+=(?:None|True|False|-?\d|['\"\[{<]|\w+\()")
+_NEXT_FIELD = re.compile(r" \w+=")
 _FIELD = re.compile(
-    r"""(?:^| )(\w+)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|None|True|False|-?[\d.]+)(?= \w+=|$)""", re.DOTALL
+    r""" (\w+)=('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False|-?[\d.]+)(?= \w+=|$)""",
+    re.DOTALL,
 )
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _ENUM = re.compile(r"<\w+(?:\.\w+)*: ('[^']*'|\"[^\"]*\"|-?\d+)>")
@@ -104,7 +106,8 @@ def decode_repr(text: str) -> Any:
     if len(text) > MAX_REPR:
         return text
     if _CONSTRUCTOR.match(text) is None:
-        return _printed_model(text) if _PRINTED.match(text) is not None else text
+        first = _PRINTED.match(text)
+        return text if first is None or _NEXT_FIELD.search(text, first.end()) is None else _printed_model(text)
     return _constructed(text) if len(text) <= SHORT_REPR else _constructed.__wrapped__(text)
 
 
@@ -121,7 +124,7 @@ def _constructed(text: str) -> Any:
 def _printed_model(text: str) -> dict[str, Any]:
     """The fields of a printed pydantic model that are plain literals."""
     fields: dict[str, Any] = {}
-    for name, value in _FIELD.findall(text):
+    for name, value in _FIELD.findall(" " + text):
         if value[0] in "'\"" and "\\" not in value and value.isprintable():
             fields.setdefault(name, value[1:-1])
             continue

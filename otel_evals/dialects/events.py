@@ -96,9 +96,11 @@ def _details(attributes: Mapping[str, Any], body: Any, spoken: Spoken) -> bool:
     if "gen_ai.input.messages" not in attributes and "gen_ai.output.messages" not in attributes:
         inner = decode(body)
         source = inner if isinstance(inner, dict) else attributes
-    inputs = read_messages(source.get("gen_ai.input.messages"), "user")
-    outputs = read_messages(source.get("gen_ai.output.messages"), "assistant")
-    system = system_text(source.get("gen_ai.system_instructions"))
+    said, answered = source.get("gen_ai.input.messages"), source.get("gen_ai.output.messages")
+    inputs = read_messages(said, "user") if said else []
+    outputs = read_messages(answered, "assistant") if answered else []
+    instructions = source.get("gen_ai.system_instructions")
+    system = system_text(instructions) if instructions else None
     if len(inputs) >= len(spoken.inputs) and inputs:
         spoken.inputs = inputs
         spoken.whole_inputs = True
@@ -114,9 +116,10 @@ def _content(attributes: Mapping[str, Any], body: Any) -> dict[str, Any]:
     if isinstance(body, dict) and body:
         return dict(body)
     for key in _BODY_KEYS:
-        inner = decode(attributes.get(key))
-        if isinstance(inner, dict):
-            return dict(inner)
+        if key in attributes:
+            inner = decode(attributes[key])
+            if isinstance(inner, dict):
+                return dict(inner)
     out = {key: value for key, value in attributes.items() if not key.startswith(("gen_ai.", "event."))}
     if isinstance(body, (str, list)) and body and "content" not in out:
         out["content"] = body

@@ -26,17 +26,10 @@ _ARGUMENTS = (
 )
 _RESULTS = ("tool_output", "toolOutput", "tool_result", "toolResult", "raw_output", "output", "result", "content")
 _IDS = ("tool_id", "tool_call_id", "toolCallId", "call_id", "id")
-_SURE = (
-    "tool_output",
-    "tool_kwargs",
-    "toolOutput",
-    "tool_result",
-    "toolResult",
-    "raw_output",
-    "tool_args",
-    "toolArgs",
-    "tool_input",
-)
+_SURE = frozenset(
+    ("tool_output", "tool_kwargs", "toolOutput", "tool_result", "toolResult", "raw_output", "tool_args", "toolArgs",
+     "tool_input")
+)  # fmt: skip
 MAX_WRAPPERS = 3
 _WRAPPER_MARKS = frozenset(("is_error", "isError", "blocks", "raw_output"))
 _WRAPPED = ("raw_output", "content", "blocks", "output", "result", "text")
@@ -47,7 +40,7 @@ def read_tool_record(value: Any) -> ToolFacts | None:
     value = decode(value)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = decode(value[0])
-    if not isinstance(value, dict) or not any(key in value for key in _SURE):
+    if not isinstance(value, dict) or _SURE.isdisjoint(value):
         return None
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str) and value[key]), None)
     if name is None:
@@ -63,7 +56,7 @@ def plain_result(value: Any, depth: int = 0) -> Any:
     """A result without the object that a framework wrapped around it; a text that wraps nothing stays as it is."""
     inner = decode(value)
     if isinstance(inner, dict) and depth < MAX_WRAPPERS:
-        if inner.keys() & _WRAPPER_MARKS:
+        if not _WRAPPER_MARKS.isdisjoint(inner):
             for key in _WRAPPED:
                 if found := inner.get(key):
                     return parts_text(found) or found
