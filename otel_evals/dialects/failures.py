@@ -66,7 +66,8 @@ _ERROR_TEXT = re.compile(
 
 _HINTS = ("error", "exception", "fail", "timeout", "timed out", "traceback", "fatal", "critical")
 """Every failing result has one of these somewhere: without, it need not be parsed."""
-_TYPE_IN_TEXT = re.compile(r"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Timeout|Retry))\b")
+_TYPE_ENDINGS = ("Error", "Exception", "Timeout", "Retry")
+_TYPE_IN_TEXT = re.compile(rf"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:{'|'.join(_TYPE_ENDINGS)}))\b")
 
 
 def failure_of_span(record: SpanRecord) -> ToolFailure | None:
@@ -83,10 +84,14 @@ def failure_of_span(record: SpanRecord) -> ToolFailure | None:
     if not marked and not _marked_by_attributes(attributes):
         return None
     for key in TYPE_KEYS:
-        kind = kind or _text(attributes.get(key))
-    reason = reason or _reason(record.status_message)
+        if not kind:
+            kind = _text(attributes.get(key))
+    if not reason:
+        reason = _reason(record.status_message)
     for key in MESSAGE_KEYS:
-        reason = reason or _reason(attributes.get(key))
+        if reason:
+            break
+        reason = _reason(attributes.get(key))
     kind, reason = _from_repr(kind, reason)
     if kind in _VAGUE_TYPES and reason:
         kind = _type_in(reason) or kind
@@ -211,5 +216,11 @@ def _text(value: Any) -> str | None:
 
 
 def _type_in(text: str | None) -> str | None:
-    found = _TYPE_IN_TEXT.search(text[:400]) if text else None
-    return found.group(1) if found else None
+    if not text:
+        return None
+    head = text[:400]
+    for ending in _TYPE_ENDINGS:
+        if head.find(ending, 1) > 0:
+            found = _TYPE_IN_TEXT.search(head)
+            return found.group(1) if found else None
+    return None

@@ -249,6 +249,10 @@ def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> Non
 
 
 def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> None:
+    stated = value.get("role")
+    if type(stated) is str and stated in ROLES and "lc" not in value and "data" not in value:
+        out.append(_message(value, role, stated))
+        return
     if not _STATING.isdisjoint(value) and _collect_stated(value, role, out, depth):
         return
     inner = value.get("message")
@@ -274,10 +278,6 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
 
 def _collect_stated(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> bool:
     """Takes in a mapping that states what it is. Returns whether it was a message, or nothing that was said."""
-    stated = value.get("role")
-    if type(stated) is str and stated in ROLES and "lc" not in value and "data" not in value:
-        out.append(_message(value, role, stated))
-        return True
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict):
         name = str((value.get("id") or [""])[-1]).lower()
         if name in ROLES:
