@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, is_object_repr, is_redacted
+from otel_evals.dialects.decoding import decode, is_object_repr, is_redacted
 from otel_evals.dialects.facts import Message, Role
 from otel_evals.dialects.messages import contains_messages, read_messages
 
@@ -33,7 +33,7 @@ MAX_DEPTH = 6
 
 def read_blob(value: Any, role: Role) -> list[Message]:
     """Messages in a run's input (role `user`) or output (role `assistant`); [] where none can be told."""
-    if value is None or value == "" or (isinstance(value, str) and len(value) < LONGEST_REDACTED and is_redacted(value)):
+    if value is None or value == "" or is_redacted(value):
         return []
     inner = decode(value)
     if isinstance(inner, str):

@@ -102,9 +102,8 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
     """The failure that a tool's result itself tells of: a flag, an error status, or the wording of an error."""
     if result is None or isinstance(result, (bool, int, float)):
         return None
-    if isinstance(result, str):
-        if not _hints_at_failure(result):
-            return None
+    if isinstance(result, str) and not _hints_at_failure(result):
+        return None
     value = decode(result)
     if isinstance(value, dict):
         return _failure_of_mapping(value)
@@ -125,7 +124,7 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
 
 def _hints_at_failure(text: str) -> bool:
     lowered = text.lower()
-    for hint in _HINTS:
+    for hint in _HINTS:  # noqa: SIM110 — a generator costs more than the search
         if hint in lowered:
             return True
     return False

@@ -103,11 +103,13 @@ _TYPED = frozenset(
         "assistant",
     )
 )
-
-
 _STATING = frozenset(("role", "type", "lc"))
 """A mapping with none of these is no message itself."""
 _SAID = frozenset(("content", "data", "output", "arguments"))
+_SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
+_PART_KEYS = frozenset(("parts", "tool_calls", "toolCalls", "blocks", *CALL_KEYS, *RESULT_KEYS))
+_LIST_KEYS = frozenset(_LISTS)
+_ITEMS = frozenset(("function_call", "function_call_output", "custom_tool_call", "mcp_call"))
 
 
 def read_messages(value: Any, role: Role = "user") -> list[Message]:
@@ -228,7 +230,7 @@ def _collect_list(value: Any, role: Role, out: list[Message], depth: int) -> Non
         return
     first = value[0]
     if isinstance(first, dict):
-        if is_part(first) and all([is_part(item) for item in value]):
+        if is_part(first) and all(is_part(item) for item in value):
             message = _message({"content": value}, role)
             if message.text or message.calls or message.results:
                 out.append(message)
@@ -311,14 +313,6 @@ def _in_order(value: Mapping[str, Any]) -> list[str]:
     return keys
 
 
-_SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
-
-
-_PART_KEYS = frozenset(("parts", "tool_calls", "toolCalls", "blocks", *CALL_KEYS, *RESULT_KEYS))
-_LIST_KEYS = frozenset(_LISTS)
-_ITEMS = frozenset(("function_call", "function_call_output", "custom_tool_call", "mcp_call"))
-
-
 def _item(value: Mapping[str, Any], kind: str) -> Message:
     """One item of the Responses API: a call or its output is a message of its own."""
     if kind == "function_call_output":
@@ -339,6 +333,7 @@ def _role(value: Mapping[str, Any], default: Role) -> Role:
 _CONTENTS = ("content", "contents", "parts", "blocks", "text")
 _SAYING = {key: rank for rank, key in enumerate((*_CONTENTS, *CARRIERS))}
 """The keys that may say something, in the order in which they are read."""
+_CALLS_APART = frozenset(("tool_calls", "function_call"))
 
 
 def _message(value: Mapping[str, Any], default: Role, stated: str | None = None) -> Message:
@@ -381,13 +376,9 @@ def _saying(value: Mapping[str, Any]) -> list[str]:
     keys: list[str] = []
     for key, item in value.items():
         if key in _SAYING and (item or item == 0 or item == "" or key in RESULT_KEYS):
-            if (
-                key != "additional_kwargs"
-                or not isinstance(item, dict)
-                or item.get("tool_calls")
-                or item.get("function_call")
-            ):
-                keys.append(key)
+            if key == "additional_kwargs" and isinstance(item, dict) and _CALLS_APART.isdisjoint(item):
+                continue
+            keys.append(key)
     if len(keys) > 1:
         keys.sort(key=_SAYING.__getitem__)
     return keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, is_redacted, lacks_keys, plain_text
+from otel_evals.dialects.decoding import decode, is_redacted, lacks_keys, plain_text
 from otel_evals.dialects.facts import Call, Result
 from otel_evals.dialects.failures import failure_of_result
 from otel_evals.sessions.model import ToolFailure
@@ -170,7 +170,7 @@ def read_result(value: Mapping[str, Any]) -> Result:
         content = inner["value"]
     elif isinstance(inner, list):
         content = parts_text(inner) or content
-    if isinstance(content, str) and len(content) < LONGEST_REDACTED and is_redacted(content):
+    if is_redacted(content):
         content = None
     return Result(_first_text(value, _RESULT_ID_KEYS), name_of(value), content, failure)
 
