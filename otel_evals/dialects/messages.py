@@ -189,7 +189,7 @@ def _collect(value: Any, role: Role, out: list[Message], depth: int) -> None:
             _collect_mapping(value, role, out, depth)
     elif isinstance(value, (list, tuple)):
         _collect_list(value, role, out, depth)
-    elif isinstance(value, str) and value and not is_redacted(value):
+    elif isinstance(value, str) and value and (len(value) >= LONGEST_REDACTED or not is_redacted(value)):
         out.append(Message(role, value))
 
 

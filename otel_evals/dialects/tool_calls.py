@@ -86,6 +86,10 @@ _CALL_RECORD_KEYS = frozenset(
 )  # fmt: skip
 
 
+_CALL_WRAPPERS = ("tool_call", "toolCall", "function")
+_WRAPPED_CALL = frozenset(_CALL_WRAPPERS)
+
+
 def read_calls(value: Any, calls: list[Call]) -> None:
     if isinstance(value, dict):
         value = [value]
@@ -99,17 +103,11 @@ def read_calls(value: Any, calls: list[Call]) -> None:
 
 
 def read_call(value: Mapping[str, Any]) -> Call:
-    for wrapper in ("tool_call", "toolCall", "function"):
-        inner = value.get(wrapper)
-        if isinstance(inner, dict):
-            if len(value) == 1:
-                return read_call(inner)
-            merged = dict(value)
-            del merged[wrapper]
-            merged.update(inner)
-            if value.get("id"):
-                merged["id"] = value["id"]
-            return read_call(merged)
+    if not _WRAPPED_CALL.isdisjoint(value):
+        for wrapper in _CALL_WRAPPERS:
+            inner = value.get(wrapper)
+            if isinstance(inner, dict):
+                return read_call(_unwrapped(value, wrapper, inner))
     arguments: Any = None
     for key in _ARGUMENT_KEYS:
         item = value.get(key)
@@ -121,12 +119,26 @@ def read_call(value: Mapping[str, Any]) -> Call:
     return Call(_first_text(value, _ID_KEYS), name_of(value), arguments)
 
 
+def _unwrapped(value: Mapping[str, Any], wrapper: str, inner: dict[str, Any]) -> dict[str, Any]:
+    """A call and what stands inside it, side by side; the outer id is the call's."""
+    if len(value) == 1:
+        return inner
+    merged = dict(value)
+    del merged[wrapper]
+    merged.update(inner)
+    if value.get("id"):
+        merged["id"] = value["id"]
+    return merged
+
+
 def defines_tool(value: Mapping[str, Any]) -> bool:
     """Whether this offers a tool to the model, by name and schema, and calls none."""
     inner = value.get("function")
     offered = inner if isinstance(inner, dict) else value
+    if "arguments" in offered:
+        return False
     schema = offered.get("parameters", offered.get("input_schema"))
-    return isinstance(schema, dict) and isinstance(schema.get("properties"), dict) and "arguments" not in offered
+    return isinstance(schema, dict) and isinstance(schema.get("properties"), dict)
 
 
 def distinct(calls: list[Call]) -> tuple[Call, ...]:
