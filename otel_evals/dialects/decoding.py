@@ -210,7 +210,11 @@ def is_object_repr(text: str) -> bool:
 
 def fold(text: str | None) -> str:
     """White space folded, for comparing texts that travelled different ways."""
-    return " ".join(text.split()) if text else ""
+    if not text:
+        return ""
+    if text.isprintable() and "  " not in text and text[0] != " " and text[-1] != " ":
+        return text  # of all white space only the space is printable
+    return " ".join(text.split())
 
 
 def plain_text(value: Any) -> str:

@@ -207,7 +207,8 @@ _PLAIN_MESSAGE_KEYS = frozenset(("role", "content", "parts", "finish_reason", "n
 
 def _plain(value: Mapping[str, Any]) -> Message | None:
     """The commonest message, a role and one text, without looking for anything else; None: look closer."""
-    role = _PLAIN_ROLES.get(value.get("role"))
+    stated = value.get("role")
+    role = _PLAIN_ROLES.get(stated) if isinstance(stated, str) else None
     if role is None or (len(value) > 2 and not _PLAIN_MESSAGE_KEYS.issuperset(value)):
         return None
     text = value.get("content")

@@ -203,3 +203,8 @@ def test_system_instructions_are_read_from_parts_text_and_messages() -> None:
     assert system_text("Be kind.") == "Be kind."
     assert system_text([{"role": "system", "content": "Be kind."}]) == "Be kind."
     assert system_text("[REDACTED]") is None
+
+
+@pytest.mark.parametrize("role", [["user"], {"name": "user"}, 7])
+def test_a_role_that_is_no_word_does_not_hide_what_is_said(role: Any) -> None:
+    assert [m.text for m in read_messages([{"role": role, "content": "Hello."}])] == ["Hello."]
