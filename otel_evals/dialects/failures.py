@@ -17,13 +17,14 @@ __all__ = ["FAILURE_KEYS", "failure_of_result", "failure_of_span", "merge_failur
 
 LEVEL_KEYS = ("langfuse.observation.level", "level")
 """Attributes that hold a severity; `ERROR` marks a failure."""
-STATUS_KEYS = ("gen_ai.tool.status", "gen_ai.task.status", "tool.status")
+STATUS_KEYS = ("gen_ai.tool.status", "gen_ai.task.status", "tool.status", "genkit:state")
 MESSAGE_KEYS = (
     "error.message",
     "exception.message",
     "langfuse.observation.status_message",
     "mastra.error.message",
     "gen_ai.error.message",
+    "genkit:error",
 )
 TYPE_KEYS = ("error.type", "exception.type")
 FLAG_KEYS = ("error", "tool.is_error", "gen_ai.tool.is_error")
@@ -47,6 +48,13 @@ _REASON_KEYS = (
 )
 _EXCEPTION_REPR = re.compile(r"^([A-Z]\w*(?:Error|Exception|Timeout|Retry))\((['\"])(.*)\2,?\)$", re.DOTALL)
 _VAGUE_TYPES = frozenset(("_OTHER", "Exception", "tool_execution_error", "tool_error", "error"))
+
+_VAGUE = re.compile(
+    r"\W*(?:an? )?(?:(?:tool|function|internal|unknown|unexpected)[ _]?)?(?:(?:call|execution)[ _]?)?"
+    r"(?:error|exception|failure|failed)(?: occurred)?\W*",
+    re.IGNORECASE,
+)
+"""Messages that say no more than that something failed."""
 
 _ERROR_TEXT = re.compile(
     r"""^\W{0,3}(?:
@@ -136,7 +144,7 @@ def merge_failures(first: ToolFailure | None, second: ToolFailure | None) -> Too
         return first or second
     kind = first.type if first.type and first.type not in _VAGUE_TYPES else second.type or first.type
     message = first.message
-    if not message or is_redacted(message):
+    if not message or is_redacted(message) or _VAGUE.fullmatch(message):
         message = second.message or message
     return ToolFailure(type=kind, message=message)
 

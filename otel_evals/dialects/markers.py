@@ -99,6 +99,10 @@ MARKER_KEYS: frozenset[str] = frozenset(SESSION_KEYS) - {"thread_id", "threadId"
         "final_result",
         "gcp.vertex.agent.invocation_id",
         "gcp.vertex.agent.event_id",
+        "genkit:type",
+        "genkit:metadata:subtype",
+        "genkit:input",
+        "genkit:output",
         "langfuse.observation.type",
         "langfuse.observation.input",
         "langfuse.observation.output",
@@ -148,6 +152,7 @@ MARKER_PREFIXES: tuple[str, ...] = (
     "agento11y.",
     "litellm.",
     "gcp.vertex.agent.",
+    "genkit:",
 )
 """For sources that can afford to look at every key (see `keeps`)."""
 

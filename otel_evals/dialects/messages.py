@@ -6,7 +6,7 @@ over the keys that exist reads them all; nothing here knows a framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted
@@ -112,14 +112,15 @@ _LIST_KEYS = frozenset(_LISTS)
 _ITEMS = frozenset(("function_call", "function_call_output", "custom_tool_call", "mcp_call"))
 
 
-def read_messages(value: Any, role: Role = "user") -> list[Message]:
+def read_messages(value: Any, role: Role = "user", before: Iterable[Message] = ()) -> list[Message]:
     """All messages in a value, oldest first.
 
     Args:
         value: messages, one message, a request or response that holds messages, or text; or JSON or `repr` of these.
         role: whose words plain text is.
+        before: messages that these go on from; returned with them.
     """
-    out: list[Message] = []
+    out = list(before)
     _collect(decode(value), role, out, 0)
     return out
 
@@ -256,6 +257,9 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     if type(stated) is str and stated in ROLES and "lc" not in value and "data" not in value:
         out.append(_message(value, role, stated))
         return
+    if type(stated) is str and "content" in value and stated.lower() not in ROLES and _called(stated, out):
+        out.append(_message(value if value.get("name") else {**value, "name": stated}, role, "tool"))
+        return
     if not _STATING.isdisjoint(value) and _collect_stated(value, role, out, depth):
         return
     inner = value.get("message")
@@ -277,6 +281,11 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     text = value.get("text")
     if isinstance(text, str) and text and not is_redacted(text):
         out.append(Message(role, text))
+
+
+def _called(name: str, messages: list[Message]) -> bool:
+    """Whether a name that stands for a role is that of a tool called before."""
+    return any(call.name == name for message in reversed(messages) for call in message.calls)
 
 
 def _collect_stated(value: Mapping[str, Any], role: Role, out: list[Message], depth: int) -> bool:

@@ -134,7 +134,7 @@ _PART_TYPES = (CALL_TYPES | RESULT_TYPES | _SILENT_TYPES) - _ITEMS
 _TEXT_TYPES = frozenset(("text", "output_text", "input_text"))
 _PART_KEYS = frozenset(
     ("toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response",
-     "message_content")
+     "toolRequest", "toolResponse", "message_content")
 )  # fmt: skip
 
 

@@ -6,12 +6,14 @@ table compiled from all of them, and within each fact the best source wins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from otel_evals.dialects import (
     autogen,
     crewai,
+    genkit,
     google_adk,
     langfuse,
     langsmith,
@@ -25,7 +27,7 @@ from otel_evals.dialects import (
     vercel_ai,
 )
 from otel_evals.dialects.chunks import join_chunks
-from otel_evals.dialects.decoding import decode, is_redacted
+from otel_evals.dialects.decoding import decode
 from otel_evals.dialects.events import Spoken, read_event, read_event_list
 from otel_evals.dialects.facts import Facts, Message, Result, Role, ToolFacts
 from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
@@ -54,6 +56,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     litellm.VOCABULARY,
     autogen.VOCABULARY,
     crewai.VOCABULARY,
+    genkit.VOCABULARY,
 )
 
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
@@ -141,7 +144,7 @@ class Reader:
     def _identity(self, facts: Facts, record: SpanRecord, view: View) -> None:
         attributes = record.attributes
         agent = view.text("agent")
-        if agent and agent.lower() not in _PSEUDO_AGENTS and not is_redacted(agent):
+        if agent and agent.lower() not in _PSEUDO_AGENTS:
             facts.agent = agent
         elif facts.kind == "agent" and view.said_agent:
             facts.agent = _agent_in(record.name)
@@ -271,6 +274,8 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
     inputs, outputs = _whole(facts, view, memory)
     if not inputs:
         inputs = _first_messages(view, "messages_in", "user", memory)
+        if inputs and view.has("blob_in"):
+            _take_failures(inputs, view, memory)
     if not inputs or (facts.kind != "model" and len(inputs) == 1):
         # Wrappers may list the first message only, and the whole in their blob.
         blob = _first_blob(view, "blob_in", "user", memory)
@@ -286,6 +291,22 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
         facts.system = facts.system or spoken.system
     facts.inputs = tuple(_without_system(inputs, facts))
     facts.outputs = tuple(join_chunks(_without_system(outputs, None)))
+
+
+_FLAGGED = re.compile(r"""["'](?:status["']: ?["']error|is_?error["']: ?true)""", re.IGNORECASE)
+
+
+def _take_failures(messages: list[Message], view: View, memory: dict[Any, Any]) -> None:
+    """Flags of failed results that only the request as it was sent still has, not the messages made of it."""
+    open_results = [r for m in messages for r in m.results if r.call_id and r.failure is None]
+    if not open_results:
+        return
+    for _, value in view.named("blob_in"):
+        if isinstance(value, str) and _FLAGGED.search(value):
+            sent = read_remembered(value, "user", memory)
+            failed = {r.call_id: r.failure for m in sent for r in m.results if r.failure is not None}
+            for result in open_results:
+                result.failure = failed.get(result.call_id)
 
 
 def _without_system(messages: list[Message], facts: Facts | None) -> list[Message]:

@@ -38,7 +38,7 @@ def read_history(value: Any, key: str, role: Role, memory: dict[Any, Any]) -> li
         if value[length] == "]" and len(value) == length + 1:
             return list(known)
         if value[length] == ",":
-            found = [*known, *_worth(read_messages("[" + value[length + 1 :], role))]
+            found = _worth(read_messages("[" + value[length + 1 :], role, known))
     if found is None:
         found = _worth(read_messages(value, role))
     _remember(memory, key, (len(value) - 1, hash(value[:-1]), tuple(found)))

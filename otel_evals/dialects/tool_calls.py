@@ -44,12 +44,14 @@ RESULT_TYPES = frozenset(
     ("tool_call_response", "tool-result", "tool_result", "function_call_output", "toolresult", "function_response",
      "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart")
 )  # fmt: skip
-CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use")
+CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use", "toolRequest")
 RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "function_arguments", "partial_json", "kwargs")
-_ID_KEYS = ("call_id", "id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "callId")
+_ID_KEYS = ("call_id", "id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "callId", "ref")
 _NAME_KEYS = ("name", "toolName", "tool_name", "function_name")
-_RESULT_ID_KEYS = ("tool_call_id", "call_id", "toolCallId", "tool_use_id", "toolUseId", "callId", "id", "tool_id")
+_RESULT_ID_KEYS = (
+    "tool_call_id", "call_id", "toolCallId", "tool_use_id", "toolUseId", "callId", "id", "tool_id", "ref",
+)  # fmt: skip
 _ANSWERED_KEYS = _RESULT_ID_KEYS[:4]
 _RESULT_VALUE_KEYS = ("response", "result", "output", "content", "text", "value", "parts")
 
@@ -74,7 +76,9 @@ def arguments_of(value: Any) -> Any:
         return positional or {}
     for key in ("inputs", "arguments", "parameters", "args", "tool_input", "input"):
         inner = decode(value.get(key)) if key in keys else None
-        if isinstance(inner, dict) and (len(keys) == 1 or keys & _CALL_RECORD_KEYS):
+        if key == "args" and isinstance(inner, (list, tuple)) and len(inner) == 1:
+            inner = decode(inner[0])
+        if isinstance(inner, dict) and (keys & _CALL_RECORD_KEYS or not any(value[k] for k in keys if k != key)):
             return arguments_of(inner)
     return dict(value)
 

@@ -187,6 +187,8 @@ class CallBook:
         for entry in names:
             if entry.span is not None and _encloses(entry.span, facts) and _compatible(entry.arguments, tool.arguments):
                 return entry
+        if tool.id is None and (within := self._within(facts)) is not None:
+            return within
         free = [e for e in names if e.span is None]
         for entry in free:
             if _same_arguments(entry.arguments, tool.arguments):
@@ -194,7 +196,25 @@ class CallBook:
         for entry in free:
             if not _worth(entry.arguments) or not _worth(tool.arguments) or not isinstance(tool.arguments, dict):
                 return entry
+        return self._alone_in_arguments(facts) if not names else None
+
+    def _within(self, facts: Facts) -> _Entry | None:
+        """The call whose span is directly above, if it was called with the same: one call, told by two layers."""
+        for entry in self._entries:
+            span = entry.span
+            if span is not None and span.span_id == facts.parent_id and span.trace_id == facts.trace_id:
+                given = facts.tool.arguments if facts.tool is not None else None
+                if _worth(given) and (_same_arguments(entry.arguments, given) or _holds(given, entry.arguments)):
+                    return entry
         return None
+
+    def _alone_in_arguments(self, facts: Facts) -> _Entry | None:
+        """The one call with these arguments that has no span yet, where a span is named after a class, not a tool."""
+        tool = facts.tool
+        if tool is None or tool.id is not None or not isinstance(tool.arguments, dict) or not tool.arguments:
+            return None
+        same = [e for e in self._entries if e.span is None and _same_arguments(e.arguments, tool.arguments)]
+        return same[0] if len(same) == 1 else None
 
 
 def valid_failure(failure: ToolFailure | None) -> ToolFailure | None:
@@ -206,6 +226,10 @@ def valid_failure(failure: ToolFailure | None) -> ToolFailure | None:
 
 def _worth(value: Any) -> bool:
     return bool(value) or (value is not None and value != "" and value != {} and value != [])
+
+
+def _holds(outer: Any, inner: Any) -> bool:
+    return isinstance(outer, dict) and isinstance(inner, dict) and bool(inner) and inner in outer.values()
 
 
 def _same_name(first: str | None, second: str | None) -> bool:
