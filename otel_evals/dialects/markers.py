@@ -48,10 +48,20 @@ SESSION_KEYS: tuple[str, ...] = (
     "thread_id",
     "threadId",
     "thread.session.id",
+    "conversation.id",
+    "conversation_id",
+    "conversationId",
+    "sessionId",
+    "chat_id",
 )
 """Attributes that name the conversation, the most deliberate choice of the application first."""
 
-MARKER_KEYS: frozenset[str] = frozenset(SESSION_KEYS) - {"thread_id", "threadId", "session_id"} | frozenset(
+_COMMON = frozenset(
+    ("thread_id", "threadId", "session_id", "conversation_id", "conversationId", "sessionId", "chat_id")
+)
+"""Names that spans of other things have too."""
+
+MARKER_KEYS: frozenset[str] = frozenset(SESSION_KEYS) - _COMMON | frozenset(
     (
         # OpenTelemetry GenAI conventions and what grew from them
         "gen_ai.operation.name",
@@ -123,6 +133,9 @@ MARKER_KEYS: frozenset[str] = frozenset(SESSION_KEYS) - {"thread_id", "threadId"
         "mlflow.spanOutputs",
         "mlflow.traceRequestId",
         "openai.api.type",
+        "agent.messages",
+        "tool.call.id",
+        "voltagent.operation_id",
         "pydantic_ai.all_messages",
         "recipient_agent_type",
         "sender_agent_type",

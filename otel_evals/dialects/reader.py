@@ -23,6 +23,7 @@ from otel_evals.dialects import (
     openinference,
     openllmetry,
     otel_genai,
+    plain,
     pydantic_ai,
     vercel_ai,
 )
@@ -57,6 +58,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     autogen.VOCABULARY,
     crewai.VOCABULARY,
     genkit.VOCABULARY,
+    plain.VOCABULARY,
 )
 
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))

@@ -61,7 +61,7 @@ class _Meaning:
 class Shape:
     """What a set of attribute names says. Which of them have a value is another matter."""
 
-    __slots__ = ("failures", "fields", "implied", "indexed", "kinds", "metadata", "sessions")
+    __slots__ = ("failures", "fields", "implied", "indexed", "kinds", "metadata", "sessions", "telling")
 
     def __init__(self) -> None:
         self.fields: dict[str, tuple[str, ...]] = {}
@@ -70,6 +70,8 @@ class Shape:
         """`<prefix>N` → lists and dicts as the flattened attributes describe them, with attribute names as values."""
         self.kinds: list[tuple[int, str, Mapping[str, Kind]]] = []
         """(rank, attribute, its values → what the span is)."""
+        self.telling: list[str] = []
+        """Attributes that fill a field and whose mere names belong to agents."""
         self.implied: list[tuple[int, Kind, str]] = []
         """(rank, what the span is, attribute whose mere presence says it), the best first."""
         self.sessions: list[tuple[int, str]] = []
@@ -85,6 +87,7 @@ class Shapes:
 
     def __init__(self, vocabularies: Sequence[Vocabulary], session_keys: Sequence[str] = ()) -> None:
         self._exact: dict[str, tuple[str, int]] = {}
+        self._weak: set[str] = set()
         self._kinds: dict[str, tuple[int, Mapping[str, Kind]]] = {}
         self._implies: dict[str, tuple[int, Kind]] = {}
         self._indexed: dict[str, tuple[str, int]] = {}
@@ -99,7 +102,10 @@ class Shapes:
     def _add(self, order: int, vocabulary: Vocabulary) -> None:
         for name in _FIELDS:
             for rank, key in enumerate(getattr(vocabulary, name)):
-                self._exact.setdefault(key, (name, order * 100 + rank))
+                if key not in self._exact:
+                    self._exact[key] = (name, order * 100 + rank)
+                    if vocabulary.weak:
+                        self._weak.add(key)
         for key, values in vocabulary.kinds.items():
             self._kinds.setdefault(key, (len(self._kinds), values))
         for key, kind in vocabulary.implies.items():
@@ -131,6 +137,8 @@ class Shapes:
                 continue
             if meaning.field is not None:
                 fields.setdefault(meaning.field, []).append((meaning.rank, key))
+                if key not in self._weak:
+                    shape.telling.append(key)
             elif meaning.indexed is not None:
                 _place(shape.indexed.setdefault(meaning.indexed + "N", {}), meaning.path, key)
             if meaning.kinds is not None:
@@ -146,6 +154,7 @@ class Shapes:
         for prefix in shape.indexed:
             field, rank = self._indexed[prefix[:-1]]
             fields.setdefault(field, []).append((rank, prefix))
+            shape.telling.append(prefix)
             shape.indexed[prefix] = _listed(shape.indexed[prefix])
         shape.fields = {field: tuple([key for _, key in sorted(keys, key=_rank)]) for field, keys in fields.items()}
         shape.implied.sort()

@@ -63,8 +63,10 @@ class View:
         return None
 
     def says(self) -> bool:
-        """Whether any field has a value."""
-        return any(self.has(field) for field in self._fields)
+        """Whether any field has a value; the weak ones count where a session is named beside them."""
+        if any(_filled(self._values[key]) for key in self.shape.telling):
+            return True
+        return bool(self.sessions) and any(self.has(field) for field in self._fields)
 
     def has(self, field: str) -> bool:
         """Whether a field has a value."""

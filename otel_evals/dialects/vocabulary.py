@@ -15,6 +15,8 @@ class Vocabulary:
     """Attribute names of one vocabulary, the best first within each field. Keys are exact unless named a prefix."""
 
     name: str
+    weak: bool = False
+    """Names so common that, without more, they make no span an agent's."""
     kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
     """Attribute → its value in lower case → what the span is."""
     implies: Mapping[str, Kind] = field(default_factory=dict)
