@@ -72,7 +72,21 @@ _ERROR_TEXT = re.compile(
 )
 """The wording with which tools, and frameworks around them, answer instead of a result."""
 
-_HINTS = ("error", "exception", "fail", "timeout", "timed out", "traceback", "fatal", "critical")
+_SERVICE_TEXT = re.compile(
+    r"""(?:\w+[ ]){0,4}(?:
+            (?:dns|resolution|lookup|request|call|connection)[ ](?:has[ ])?(?:failed|timed[ ]out)
+          | connection[ ](?:was[ ])?(?:refused|reset|closed)
+          | (?:service|server|host|api|gateway|network|backend)[ ](?:is[ ]|was[ ])?(?:currently[ ]|temporarily[ ])?
+            (?:unreachable|not[ ]reachable|unavailable|not[ ]responding)(?![ ](?:on|in|at|until|during)[ ])
+        )\b
+      | (?:could[ ]not|cannot|unable[ ]to|failed[ ]to)[ ](?:connect[ ]to|resolve[ ]host)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""How a short answer begins that says a service could not be reached: no result of any tool."""
+LONGEST_SERVICE_TEXT = 160
+
+_HINTS = ("error", "exception", "fail", "timeout", "timed out", "traceback", "fatal", "critical", "reachable",
+          "unavailable", "connect", "not responding", "resolve host")  # fmt: skip
 """Every failing result has one of these somewhere: without, it need not be parsed."""
 _TYPE_ENDINGS = ("Error", "Exception", "Timeout", "Retry")
 _TYPE_IN_TEXT = re.compile(rf"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:{'|'.join(_TYPE_ENDINGS)}))\b")
@@ -124,7 +138,9 @@ def failure_of_result(result: Any, *, from_text: bool = True) -> ToolFailure | N
         return None
     if not from_text or not isinstance(value, str):
         return None
-    if _ERROR_TEXT.match(value[:400]):
+    if _ERROR_TEXT.match(value[:400]) or (
+        len(value) <= LONGEST_SERVICE_TEXT and "\n" not in value and _SERVICE_TEXT.match(value)
+    ):
         return ToolFailure(type=_type_in(value), message=value)
     printed = decode_repr(value)
     return _failure_of_mapping(printed) if isinstance(printed, dict) else None

@@ -23,8 +23,8 @@ VOCABULARY = Vocabulary(
             "generic": "chain",
         }
     },
-    blob_in=("mastra.agent_run.input", "mastra.input", "input"),
-    blob_out=("mastra.agent_run.output", "mastra.output", "output"),
+    blob_in=("mastra.agent_run.input", "mastra.input"),
+    blob_out=("mastra.agent_run.output", "mastra.output"),
     tool_arguments=("mastra.tool_call.input", "mastra.mcp_tool_call.input"),
     tool_result=("mastra.tool_call.output", "mastra.mcp_tool_call.output"),
     user_id=("mastra.metadata.userId", "mastra.metadata.user_id"),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from otel_evals.dialects.failures import failure_of_result, failure_of_span
+from otel_evals.dialects.failures import failure_of_result, failure_of_span, merge_failures
+from otel_evals.sessions.model import ToolFailure
 from otel_evals.spans.record import EventRecord
 from tests.sessions.spans import span
 
@@ -97,3 +98,40 @@ def test_a_result_tells_a_failure_and_its_reason(result: Any) -> None:
 )
 def test_a_good_result_is_no_failure(result: Any) -> None:
     assert failure_of_result(result) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DNS resolution failed for flights.internal",
+        "weather service unreachable",
+        "Service temporarily unavailable",
+        "connection refused",
+        "Unable to connect to 10.0.0.1:5432",
+        "The upstream API is not responding",
+    ],
+)
+def test_a_short_answer_that_a_service_cannot_be_reached_is_a_failure(text: str) -> None:
+    failure = failure_of_result(text)
+    assert failure is not None
+    assert failure.message == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 tests failed",
+        "The tour service is unavailable in winter",
+        "The request was refused by the user",
+        "Unable to reach the customer, voicemail left",
+        "weather service unreachable\nretried: 21 degrees",
+        "Rain. " * 40 + "connection refused",
+    ],
+)
+def test_what_a_tool_found_is_no_failure(text: str) -> None:
+    assert failure_of_result(text) is None
+
+
+def test_the_more_telling_of_two_messages_is_kept() -> None:
+    merged = merge_failures(ToolFailure(type="ToolError", message="Tool Error"), ToolFailure(message="timed out"))
+    assert merged == ToolFailure(type="ToolError", message="timed out")

@@ -10,6 +10,7 @@ import pytest
 from otel_evals.dialects.chunks import join_chunks
 from otel_evals.dialects.facts import Message
 from otel_evals.dialects.messages import read_messages, system_text
+from otel_evals.dialects.recall import read_history
 from otel_evals.dialects.tool_calls import arguments_of
 
 USER_HI = [
@@ -182,6 +183,9 @@ def test_a_persons_json_stays_as_they_wrote_it() -> None:
         ("", None),
         ("[REDACTED]", None),
         ({"kwargs": {}, "args": []}, {}),
+        ({"input": {"a": 1}, "options": None}, {"a": 1}),
+        ({"input": {"a": 1}, "limit": 3}, {"input": {"a": 1}, "limit": 3}),
+        ({"args": ['{"a": 1}']}, {"a": 1}),
     ],
 )
 def test_arguments_become_an_object_where_they_can(raw: Any, read: Any) -> None:
@@ -208,3 +212,41 @@ def test_system_instructions_are_read_from_parts_text_and_messages() -> None:
 @pytest.mark.parametrize("role", [["user"], {"name": "user"}, 7])
 def test_a_role_that_is_no_word_does_not_hide_what_is_said(role: Any) -> None:
     assert [m.text for m in read_messages([{"role": role, "content": "Hello."}])] == ["Hello."]
+
+
+CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "call_1", "function": {"name": "search"}}]}
+
+
+def test_a_role_that_names_a_called_tool_is_the_tools() -> None:
+    found = read_messages([CALL, {"role": "search", "content": "Error: timed out"}])
+    assert [m.role for m in found] == ["assistant", "tool"]
+    [result] = found[1].results
+    assert (result.name, result.content) == ("search", "Error: timed out")
+    assert result.failure is not None
+
+
+def test_it_is_so_too_where_only_the_end_of_a_grown_history_is_read() -> None:
+    memory: dict[Any, Any] = {}
+    filler = {"role": "user", "content": "Find me a flight to Oslo, please. " * 10}
+    read_history(orjson.dumps([filler, CALL]).decode(), "messages", "user", memory)
+    grown = orjson.dumps([filler, CALL, {"role": "search", "content": "SK 4412"}]).decode()
+    assert [m.role for m in read_history(grown, "messages", "user", memory)] == ["user", "assistant", "tool"]
+
+
+def test_a_role_that_names_nobody_known_stays_the_persons() -> None:
+    assert [m.role for m in read_messages([CALL, {"role": "planner", "content": "Go on."}])] == ["assistant", "user"]
+
+
+def test_genkits_requests_and_responses_are_calls_and_results() -> None:
+    found = read_messages(
+        {
+            "messages": [
+                {"role": "model", "content": [{"toolRequest": {"name": "search", "ref": "1", "input": {"to": "OSL"}}}]},
+                {"role": "tool", "content": [{"toolResponse": {"name": "search", "ref": "1", "output": "SK 4412"}}]},
+            ]
+        }
+    )
+    [call] = found[0].calls
+    [result] = found[1].results
+    assert (call.id, call.name, call.arguments) == ("1", "search", {"to": "OSL"})
+    assert (result.call_id, result.content) == ("1", "SK 4412")

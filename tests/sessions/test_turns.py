@@ -326,3 +326,81 @@ def test_a_tool_offered_to_the_model_is_not_called() -> None:
     schema = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
     session = session_of(model([U1, {"role": "tool", "content": schema}], [A1], start=1))
     assert session.turns[0].tool_calls == ()
+
+
+def test_a_tool_told_by_two_layers_is_one_call() -> None:
+    given = {"q": "x"}
+    session = session_of(
+        agent("one", "first", span_id=10, end=9),
+        tool("search", given, None, span_id=11, parent=10, start=1, end=4, status="error", message="timed out"),
+        tool("error", {"input": given, "error": "Tool Error"}, None, parent=11, start=2, end=3, status="error"),
+        tool("call_tool", given, "nothing", parent=11, start=2, end=3),
+    )
+    assert tools(session.turns[0]) == [("search", given, "nothing", "timed out")]
+
+
+def test_a_tool_span_named_after_a_class_is_the_one_call_with_its_arguments() -> None:
+    asked = [call("c", "search", q="x"), call("d", "weather", city="Oslo")]
+    session = session_of(
+        agent(None, None, span_id=10, end=9),
+        model([U1], asked, parent=10, start=1, end=2),
+        tool("DynamicStructuredTool", {"q": "x"}, "found", parent=10, start=3, end=4),
+        model([U1, *asked, result("c", "found"), result("d", "rain")], [A1], parent=10, start=5, end=6),
+    )
+    assert tools(session.turns[0]) == [
+        ("search", {"q": "x"}, "found", None),
+        ("weather", {"city": "Oslo"}, "rain", None),
+    ]
+
+
+def test_a_tool_with_the_arguments_of_two_calls_is_neither() -> None:
+    asked = [call("c", "search", q="x"), call("d", "lookup", q="x")]
+    session = session_of(
+        agent(None, None, span_id=10, end=9),
+        model([U1], asked, parent=10, start=1, end=2),
+        tool("audit", {"q": "x"}, "noted", parent=10, start=3, end=4),
+        model([U1, *asked, result("c", "found"), result("d", "seen")], [A1], parent=10, start=5, end=6),
+    )
+    assert [name for name, *_ in tools(session.turns[0])] == ["search", "lookup", "audit"]
+
+
+def test_a_result_flagged_only_in_the_request_as_it_was_sent_has_failed() -> None:
+    flat = {
+        "openinference.span.kind": "LLM",
+        "session.id": "s",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "one",
+        "llm.input_messages.1.message.role": "assistant",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.id": "c",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "search",
+        "llm.input_messages.2.message.role": "tool",
+        "llm.input_messages.2.message.content": "no route",
+        "llm.input_messages.2.message.tool_call_id": "c",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "first",
+    }
+    sent = (
+        '[{"role": "user", "content": [{"text": "one"}]},'
+        ' {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "search", "input": {}}}]},'
+        ' {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "status": "error",'
+        ' "content": [{"text": "no route"}]}}]}]'
+    )
+    assert tools(session_of(span("x", flat)).turns[0]) == [("search", None, "no route", None)]
+    assert tools(session_of(span("x", {**flat, "input.value": sent})).turns[0]) == [
+        ("search", None, "no route", "no route")
+    ]
+
+
+HOME_MADE = {"input": "one", "output": "first"}
+
+
+def test_names_without_a_prefix_are_read_where_a_session_or_a_kind_is_named() -> None:
+    for named in ({"session.id": "s"}, {"span.type": "agent"}):
+        assert said(session_of(span("handle", {**HOME_MADE, **named}))) == [("one", "first")]
+
+
+def test_names_without_a_prefix_alone_are_nobodys_conversation() -> None:
+    assembler = SessionAssembler(LIMITS)
+    assembler.add_span(span("handle", HOME_MADE), 1)
+    assert list(assembler.flush(2)) == []
+    assert assembler.ignored == 1
