@@ -28,8 +28,6 @@ from otel_evals.telemetry.names import INTERNAL, SCOPE
 
 __all__ = ["EvaluationLogProcessor", "EvaluationSpanProcessor"]
 
-# Read on every span of the process, so bound once.
-_no_marker_in = MARKER_KEYS.isdisjoint
 # SpanContext is a tuple: its fields by index cost a fraction of its properties.
 _SPAN_ID, _REMOTE = 1, 2
 
@@ -81,6 +79,9 @@ class EvaluationSpanProcessor(SpanProcessor):
             on_decision=on_decision,
         )
         self._buffer = self.runtime.buffer
+        settings = self.runtime.settings
+        further = {*settings.session_keys, *settings.goal_attributes, *settings.marker_attributes}
+        self._no_marker_in = (MARKER_KEYS | further).isdisjoint
 
     # The two hooks below run for every span of the process: attributes are read past their properties, and what
     # most spans need comes first. `python -m benchmarks.hot_path` shows what it costs.
@@ -100,7 +101,7 @@ class EvaluationSpanProcessor(SpanProcessor):
                 attributes: Any = span._attributes._dict  # type: ignore[union-attr]
             except AttributeError:
                 attributes = attributes_of(span)
-            if _no_marker_in(attributes):
+            if self._no_marker_in(attributes):
                 buffer.ignored += 1
             elif INTERNAL in attributes or is_internal():
                 buffer.internal += 1

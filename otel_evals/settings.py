@@ -109,6 +109,8 @@ class Settings(BaseSettings):
     """Span attributes to read the session id from, before the built-in list."""
     keep_attributes: Names = ()
     """Further span attributes to keep on the session."""
+    marker_attributes: Names = ()
+    """Spans with one of these attributes are looked at too, beside those of known instrumentations."""
 
     # The judge
     model: str = "rules"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import decode, is_object_repr, is_redacted
+from otel_evals.dialects.decoding import decode, is_cut_dump, is_object_repr, is_redacted
 from otel_evals.dialects.facts import Message, Role
 from otel_evals.dialects.messages import contains_messages, read_messages
 
@@ -48,7 +48,7 @@ def read_blob(value: Any, role: Role) -> list[Message]:
 def _said(text: str) -> bool:
     if not text or (text.startswith("__") and text.endswith("__")):
         return False  # names of graph nodes, such as `__end__`
-    return not is_redacted(text) and not is_object_repr(text)
+    return not is_redacted(text) and not is_object_repr(text) and not is_cut_dump(text)
 
 
 def _with_positional(value: dict[str, Any]) -> list[Message] | None:

@@ -14,6 +14,7 @@ __all__ = [
     "decode",
     "decode_repr",
     "fold",
+    "is_cut_dump",
     "is_object_repr",
     "is_redacted",
     "lacks_keys",
@@ -86,6 +87,16 @@ def _from_repr(text: str) -> Any:
     if text.lstrip().startswith(_REPR_OPENERS) and len(text) <= MAX_REPR:
         return _literal(text) if len(text) <= SHORT_REPR else _literal.__wrapped__(text)
     return text
+
+
+_DUMP = re.compile(r'\s*(?:\{"(?:messages|input|output|state|values)": ?[\[{]|\[?\{"(?:lc|role|type)": ?["\d])')
+CUT_FROM = 500
+"""Characters from which a text may have been cut by an exporter."""
+
+
+def is_cut_dump(text: str) -> bool:
+    """Whether a text that is no JSON begins as a dump of messages does: cut by an exporter, and nobody's words."""
+    return len(text) >= CUT_FROM and _DUMP.match(text) is not None
 
 
 def lacks_keys(text: str, *keys: str) -> bool:

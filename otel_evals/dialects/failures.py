@@ -6,7 +6,7 @@ A failed tool shows as span status, exception event, error attribute, flag in a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otel_evals.dialects.decoding import decode, decode_repr, is_redacted, plain_text
@@ -92,8 +92,13 @@ _TYPE_ENDINGS = ("Error", "Exception", "Timeout", "Retry")
 _TYPE_IN_TEXT = re.compile(rf"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:{'|'.join(_TYPE_ENDINGS)}))\b")
 
 
-def failure_of_span(record: SpanRecord) -> ToolFailure | None:
-    """The failure that a span's status, events or attributes tell of; None: no mark."""
+def failure_of_span(record: SpanRecord, marks: Sequence[str] = (), reasons: Sequence[str] = ()) -> ToolFailure | None:
+    """The failure that a span's status, events or attributes tell of; None: no mark.
+
+    Args:
+        marks: further attributes whose value may say that the span failed.
+        reasons: further attributes that may say why.
+    """
     attributes = record.attributes
     kind: str | None = None
     reason: str | None = None
@@ -103,14 +108,14 @@ def failure_of_span(record: SpanRecord) -> ToolFailure | None:
             marked = True
             kind = kind or _text(event.attributes.get("exception.type"))
             reason = reason or _reason(event.attributes.get("exception.message"))
-    if not marked and not _marked_by_attributes(attributes):
+    if not marked and not _marked_by_attributes(attributes) and not any(_says_failed(attributes[k]) for k in marks):
         return None
     for key in TYPE_KEYS:
         if not kind:
             kind = _text(attributes.get(key))
     if not reason:
         reason = _reason(record.status_message)
-    for key in MESSAGE_KEYS:
+    for key in (*MESSAGE_KEYS, *reasons):
         if reason:
             break
         reason = _reason(attributes.get(key))
@@ -176,6 +181,10 @@ def _marked_by_attributes(attributes: Mapping[str, Any]) -> bool:
         if str(attributes.get(key) or "").lower() in _FAILED_WORDS:
             return True
     return any(attributes.get(key) is True or attributes.get(key) == "true" for key in FLAG_KEYS)
+
+
+def _says_failed(value: Any) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() in _FAILED_WORDS)
 
 
 def _failure_of_mapping(value: Mapping[str, Any]) -> ToolFailure | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_redacted, lacks_keys
+from otel_evals.dialects.decoding import LONGEST_REDACTED, decode, decode_repr, is_cut_dump, is_redacted, lacks_keys
 from otel_evals.dialects.facts import Call, Message, Result
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
@@ -28,7 +28,7 @@ _SILENT_TYPES = frozenset(
      "server_tool_call_response")
 )  # fmt: skip
 _CALL_CARRIERS = ("tool_calls", "toolCalls", "tool_call", "function_call", "functionCall")
-CARRIERS = (*_CALL_CARRIERS, "additional_kwargs", "toolUse", *RESULT_KEYS)
+CARRIERS = (*_CALL_CARRIERS, "additional_kwargs", "tool_responses", "toolUse", *RESULT_KEYS)
 """Keys of calls and results beside a message's content, in the order in which they are read."""
 _TOOL_KEYS = frozenset(("toolCallId", *CALL_KEYS, *RESULT_KEYS))
 
@@ -124,6 +124,9 @@ class Pieces:
         elif key == "additional_kwargs":
             if value and isinstance(value, dict) and not self.calls:
                 read_calls(decode(value.get("tool_calls") or value.get("function_call")), self.calls)
+        elif key == "tool_responses":
+            if isinstance(value, (list, tuple)):
+                self.results += [read_result(item) for item in value if isinstance(item, dict)]
         else:
             self._add_part({key: value}, 1)
 
@@ -175,6 +178,8 @@ def _structured(text: str) -> list[Message] | None:
         return None
     else:
         inner = decode(text)
+    if isinstance(inner, str):
+        return [] if is_cut_dump(inner) else None
     from otel_evals.dialects.messages import read_messages  # the two read each other: messages hold pieces
 
     if (

@@ -123,7 +123,8 @@ class Reader:
             facts.rare().unsampled = True
         self._identity(facts, record, view)
         if record.status == "error" or record.events or view.may_have_failed():
-            facts.failure = failure_of_span(record)
+            guessed = view.shape.guessed
+            facts.failure = failure_of_span(record, *((guessed.marks, guessed.reasons) if guessed else ()))
         if kind == "tool":
             _fill_tool(facts, record, view, spoken)
         elif kind != "pseudo":
@@ -193,6 +194,8 @@ def _fill_tool(facts: Facts, record: SpanRecord, view: View, spoken: Spoken | No
     if name and name.startswith("("):  # bookkeeping over several calls, such as "(merged tools)"
         facts.kind = "pseudo"
         return
+    if facts.agent == name:
+        facts.agent = None  # a node of a graph, which here is the tool itself
     arguments = arguments_of(view.first("tool_arguments", "blob_in", "messages_in"))
     result = view.first("tool_result", "blob_out", "messages_out", "answer")
     call_id = view.text("tool_id")

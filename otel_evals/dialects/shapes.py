@@ -11,6 +11,7 @@ from typing import Any
 
 from otel_evals.dialects.facts import Kind
 from otel_evals.dialects.failures import FAILURE_KEYS
+from otel_evals.dialects.guessing import KINDS, Guess, guess
 from otel_evals.dialects.session_keys import METADATA_KEYS, session_rank
 from otel_evals.dialects.vocabulary import Vocabulary
 
@@ -19,6 +20,8 @@ __all__ = ["Shape", "Shapes"]
 MAX_NAMES = 20_000
 """Attribute names remembered; indexed ones (`llm.input_messages.17.…`) are many, hostile ones endless."""
 MAX_SHAPES = 2_000
+GUESSED = 10_000
+"""Rank of what no vocabulary lists."""
 LARGEST_SHAPE = 128
 """Attributes of a span whose shape is remembered: the SDK's own limit."""
 
@@ -61,7 +64,7 @@ class _Meaning:
 class Shape:
     """What a set of attribute names says. Which of them have a value is another matter."""
 
-    __slots__ = ("failures", "fields", "implied", "indexed", "kinds", "metadata", "sessions", "telling")
+    __slots__ = ("failures", "fields", "guessed", "implied", "indexed", "kinds", "metadata", "sessions", "telling")
 
     def __init__(self) -> None:
         self.fields: dict[str, tuple[str, ...]] = {}
@@ -80,6 +83,8 @@ class Shape:
         """Attributes with JSON in which the session may be named."""
         self.failures: list[str] = []
         """Attributes that may tell of a failure."""
+        self.guessed: Guess | None = None
+        """What no vocabulary lists."""
 
 
 class Shapes:
@@ -129,11 +134,13 @@ class Shapes:
     def _make(self, names: tuple[str, ...]) -> Shape:
         shape = Shape()
         fields: dict[str, list[tuple[int, str]]] = {}
+        unlisted: list[str] = []
         if len(self._known) > MAX_NAMES:
             self._known.clear()
         for key in names:
             meaning = self._known[key] if key in self._known else self._learn(key)
             if meaning is None:
+                unlisted.append(key)
                 continue
             if meaning.field is not None:
                 fields.setdefault(meaning.field, []).append((meaning.rank, key))
@@ -156,6 +163,8 @@ class Shapes:
             fields.setdefault(field, []).append((rank, prefix))
             shape.telling.append(prefix)
             shape.indexed[prefix] = _listed(shape.indexed[prefix])
+        if unlisted and (guessed := guess(unlisted)) is not None:
+            _add_guess(shape, fields, guessed)
         shape.fields = {field: tuple([key for _, key in sorted(keys, key=_rank)]) for field, keys in fields.items()}
         shape.implied.sort()
         return shape
@@ -175,6 +184,18 @@ class Shapes:
         meaning.failure = key in FAILURE_KEYS
         self._known[key] = known = None if meaning.empty() else meaning
         return known
+
+
+def _add_guess(shape: Shape, fields: dict[str, list[tuple[int, str]]], guessed: Guess) -> None:
+    """What is guessed ranks behind all that is listed."""
+    shape.guessed = guessed
+    shape.failures += guessed.marks
+    for field, keys in (("blob_in", guessed.inputs), ("blob_out", guessed.outputs)):
+        for key in keys:
+            fields.setdefault(field, []).append((GUESSED, key))
+            shape.telling.append(key)
+    shape.kinds += [(GUESSED, key, KINDS) for key in guessed.kinds]
+    shape.sessions += [(GUESSED, key) for key in guessed.sessions]
 
 
 def _rank(item: tuple[int, str]) -> int:

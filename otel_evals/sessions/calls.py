@@ -211,7 +211,7 @@ class CallBook:
     def _alone_in_arguments(self, facts: Facts) -> _Entry | None:
         """The one call with these arguments that has no span yet, where a span is named after a class, not a tool."""
         tool = facts.tool
-        if tool is None or tool.id is not None or not isinstance(tool.arguments, dict) or not tool.arguments:
+        if tool is None or not isinstance(tool.arguments, dict) or not tool.arguments:
             return None
         same = [e for e in self._entries if e.span is None and _same_arguments(e.arguments, tool.arguments)]
         return same[0] if len(same) == 1 else None

@@ -325,10 +325,10 @@ class _Reading:
         """Model calls in traces of their own: the next call carries the tool calls of the one before."""
         if last.agent is not None or last.anchor is None or draft.anchor is None:
             return False
-        if last.anchor.kind != "model" or draft.anchor.kind != "model":
-            return False
         asked = {(c.id, c.name) for p in last.portions for c in p.calls()}
-        if not asked:
+        if last.anchor.kind != "model" or draft.anchor.kind != "model":
+            asked = {key for key in asked if key[0]}  # of wrappers, ids alone are proof
+        elif not asked:
             return True
         return any((c.id, c.name) in asked for p in draft.portions for c in p.calls())
 

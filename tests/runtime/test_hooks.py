@@ -268,3 +268,20 @@ def _wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "did not happen in time"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"session_keys": ("shop.chat",)},
+        {"goal_attributes": ("shop.chat",)},
+        {"marker_attributes": ("shop.chat",)},
+    ],
+)
+def test_spans_with_a_configured_attribute_are_kept(settings: dict[str, Any]) -> None:
+    app = App(**settings)
+    buffer = app.handle._runtime.buffer
+    for name in ("shop.chat", "shop.basket"):
+        app.tracer_provider.get_tracer("shop").start_span("visit", attributes={name: "c-1"}).end()
+    assert buffer.ignored == 1
+    app.handle.shutdown(1000)
