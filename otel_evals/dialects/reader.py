@@ -25,6 +25,7 @@ from otel_evals.dialects import (
     otel_genai,
     plain,
     pydantic_ai,
+    spring_ai,
     vercel_ai,
 )
 from otel_evals.dialects.chunks import join_chunks
@@ -58,6 +59,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     autogen.VOCABULARY,
     crewai.VOCABULARY,
     genkit.VOCABULARY,
+    spring_ai.VOCABULARY,
     plain.VOCABULARY,
 )
 
@@ -260,8 +262,17 @@ def _said_by_tool(spoken: Spoken) -> tuple[Any, Any]:
     return arguments, result
 
 
-_TOOL_PREFIXES = ("execute_tool ", "tool ", "running tool: ", "running tool ", "tool.", "call_tool ", "Function: ")
-_TOOL_SUFFIXES = (".tool", ".run", ".call", ".acall", " tool")
+_TOOL_PREFIXES = (
+    "execute_tool ",
+    "tool ",
+    "running tool: ",
+    "running tool ",
+    "tool.",
+    "call_tool ",
+    "Function: ",
+    "Tool.",
+)
+_TOOL_SUFFIXES = (".tool", ".run", ".call", ".acall", ".__call__", " tool")
 
 
 def _tool_name(name: str) -> str | None:

@@ -66,7 +66,7 @@ def arguments_of(value: Any) -> Any:
     if _WRAPPING.isdisjoint(value):
         return dict(value)
     keys = set(value)
-    if "kwargs" in keys and ("args" in keys or len(keys) == 1 or keys <= {"args", "kwargs", "arguments"}):
+    if "kwargs" in keys and ("args" in keys or all(k in _BESIDE or isinstance(value[k], bool) for k in keys)):
         inner = decode(value["kwargs"])
         positional = decode(value.get("args"))
         if isinstance(inner, dict) and inner:
@@ -83,6 +83,7 @@ def arguments_of(value: Any) -> Any:
     return dict(value)
 
 
+_BESIDE = frozenset(("args", "kwargs", "arguments"))
 _WRAPPING = frozenset(("kwargs", "inputs", "arguments", "parameters", "args", "tool_input", "input"))
 _CALL_RECORD_KEYS = frozenset(
     ("input_str", "tool_name", "name", "tool_call_id", "id", "tags", "metadata", "function_name", "toolName", "type",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from otel_evals.dialects.decoding import decode, decode_repr
 from otel_evals.dialects.facts import ToolFacts
 from otel_evals.dialects.failures import failure_of_result
@@ -55,6 +57,9 @@ def read_tool_record(value: Any) -> ToolFacts | None:
 def plain_result(value: Any, depth: int = 0) -> Any:
     """A result without the object that a framework wrapped around it; a text that wraps nothing stays as it is."""
     inner = decode(value)
+    if isinstance(value, str) and value[:1] == '"':
+        once = _unquoted(value)
+        value = value if once is None else once
     if isinstance(inner, dict) and depth < MAX_WRAPPERS:
         if not _WRAPPER_MARKS.isdisjoint(inner):
             for key in _WRAPPED:
@@ -62,10 +67,21 @@ def plain_result(value: Any, depth: int = 0) -> Any:
                     return parts_text(found) or found
         if isinstance(inner.get("type"), str) and "value" in inner and len(inner) == 2:
             return inner["value"]
-        if len(inner) == 1 and isinstance(inner.get("output"), str):
-            return plain_result(inner["output"], depth + 1)
+        if len(inner) == 1:
+            for key in ("output", "_value"):
+                if isinstance(inner.get(key), str):
+                    return plain_result(inner[key], depth + 1)
     if isinstance(inner, str) and inner[:1].islower() and "=" in inner[:20]:
         printed = decode_repr(inner)
         if isinstance(printed, dict):
             return next((printed[key] for key in ("content", "result", "error") if printed.get(key)), value)
     return parts_text(inner) or value
+
+
+def _unquoted(text: str) -> str | None:
+    """The text that a JSON string holds; None: it is none."""
+    try:
+        inner = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return inner if isinstance(inner, str) else None

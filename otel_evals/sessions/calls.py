@@ -174,6 +174,12 @@ class CallBook:
                 return None if entry.answered else entry
         if not result.name or result.name in ANSWER_TOOLS:
             return None
+        for candidate in self._entries if result.call_id is None else ():
+            if candidate.name == result.name:
+                if not candidate.answered:
+                    return candidate
+                if candidate.result == result.content:
+                    return None
         entry = _Entry(result.call_id, result.name, None)
         self._entries.append(entry)
         return entry

@@ -19,7 +19,9 @@ __all__ = [
     "only_user",
 ]
 
-ANSWER_TOOLS = frozenset(("final_answer", "finish", "final_result", "respond_to_user", "submit_answer"))
+ANSWER_TOOLS = frozenset(
+    ("final_answer", "finish", "final_result", "respond_to_user", "submit_answer", "FinalAnswerTool")
+)
 """Tools through which some agents speak their answer."""
 OBSERVATION = ("Observation:", "Observation\n", "Tool result:", "Tool output:", "Calling tools:", "Error:\nTool")
 """How tool results begin that travel as the person's messages."""
