@@ -15,6 +15,7 @@ from otel_evals.dialects import (
     crewai,
     genkit,
     google_adk,
+    laminar,
     langfuse,
     langsmith,
     litellm,
@@ -60,6 +61,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     crewai.VOCABULARY,
     genkit.VOCABULARY,
     spring_ai.VOCABULARY,
+    laminar.VOCABULARY,
     plain.VOCABULARY,
 )
 

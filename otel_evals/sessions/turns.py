@@ -322,7 +322,7 @@ class _Reading:
         return None
 
     def _resumes(self, last: Draft, draft: Draft) -> bool:
-        """Model calls in traces of their own: the next call carries the tool calls of the one before."""
+        """Model calls in traces of their own: the next call carries the tool calls of the one before, or answers."""
         if last.agent is not None or last.anchor is None or draft.anchor is None:
             return False
         asked = {(c.id, c.name) for p in last.portions for c in p.calls()}
@@ -330,7 +330,10 @@ class _Reading:
             asked = {key for key in asked if key[0]}  # of wrappers, ids alone are proof
         elif not asked:
             return True
-        return any((c.id, c.name) in asked for p in draft.portions for c in p.calls())
+        ids = {call_id for call_id, _ in asked}
+        return any((c.id, c.name) in asked for p in draft.portions for c in p.calls()) or any(
+            r.call_id in ids for p in draft.portions for r in p.results() if r.call_id
+        )
 
     def _join(self, target: Draft, draft: Draft) -> None:
         target.spans += draft.spans
