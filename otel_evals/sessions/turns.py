@@ -322,18 +322,27 @@ class _Reading:
         return None
 
     def _resumes(self, last: Draft, draft: Draft) -> bool:
-        """Model calls in traces of their own: the next call carries the tool calls of the one before, or answers."""
+        """Model calls in traces of their own: the next call carries the tool calls of the one before, or results."""
         if last.agent is not None or last.anchor is None or draft.anchor is None:
             return False
+        if self._begins_with_results(draft.anchor):
+            return True
         asked = {(c.id, c.name) for p in last.portions for c in p.calls()}
         if last.anchor.kind != "model" or draft.anchor.kind != "model":
             asked = {key for key in asked if key[0]}  # of wrappers, ids alone are proof
         elif not asked:
             return True
-        ids = {call_id for call_id, _ in asked}
-        return any((c.id, c.name) in asked for p in draft.portions for c in p.calls()) or any(
-            r.call_id in ids for p in draft.portions for r in p.results() if r.call_id
-        )
+        return any((c.id, c.name) in asked for p in draft.portions for c in p.calls())
+
+    def _begins_with_results(self, anchor: Facts) -> bool:
+        """Whether the first model call under a span was given results of tools that were called before it."""
+        if anchor.kind == "model":
+            return _heard_results(anchor)
+        below = self._tree.subtree(anchor)
+        models = self._tree.own_models(anchor, below)  # in time order
+        if models:
+            return _heard_results(models[0])
+        return anchor.kind == "chain" and len(below) == 1 and _heard_results(anchor)
 
     def _join(self, target: Draft, draft: Draft) -> None:
         target.spans += draft.spans
@@ -467,6 +476,16 @@ def _wordless(facts: Facts) -> Portion:
 def _longer(portion: Portion, messages: Sequence[Message]) -> Portion:
     """A portion and what follows it."""
     return Portion(portion.words, (*portion.messages, *messages)) if messages else portion
+
+
+def _heard_results(facts: Facts) -> bool:
+    """Whether a span was given results of tools that were called after the person's last words."""
+    for message in reversed(facts.inputs):
+        if message.results:
+            return True
+        if is_person(message):
+            return False
+    return False
 
 
 def _within(draft: Draft, last: Draft) -> bool:
