@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ OUTPUT_KEYS = (
 _INPUT_RANK = {key: rank for rank, key in enumerate(INPUT_KEYS)}
 _OUTPUT_RANK = {key: rank for rank, key in enumerate(OUTPUT_KEYS)}
 MAX_DEPTH = 6
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?[\d.,]*(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?$")
 
 
 def read_blob(value: Any, role: Role) -> list[Message]:
@@ -48,6 +50,8 @@ def read_blob(value: Any, role: Role) -> list[Message]:
 def _said(text: str) -> bool:
     if not text or (text.startswith("__") and text.endswith("__")):
         return False  # names of graph nodes, such as `__end__`
+    if text[0].isdigit() and _TIMESTAMP.match(text):
+        return False
     return not is_redacted(text) and not is_object_repr(text) and not is_cut_dump(text)
 
 

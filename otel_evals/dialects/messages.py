@@ -130,7 +130,7 @@ def contains_messages(value: Any, depth: int = 0) -> bool:
     if depth > 4:
         return False
     if isinstance(value, dict):
-        if not _STATING.isdisjoint(value) and _is_message(value):
+        if (not _STATING.isdisjoint(value) and _is_message(value)) or _says_by_parts(value):
             return True
         for key, inner in value.items():
             if inner and key in _HOLDERS:
@@ -266,6 +266,8 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     if inner and isinstance(inner, (dict, str)):
         _collect(decode(inner), role, out, depth + 1)
         return
+    if stated is None and _collect_parts(value, out):
+        return
     if not _PART_KEYS.isdisjoint(value) and _LIST_KEYS.isdisjoint(value):
         message = _message(value, role)
         if message.text or message.calls or message.results:
@@ -281,6 +283,36 @@ def _collect_mapping(value: Mapping[str, Any], role: Role, out: list[Message], d
     text = value.get("text")
     if isinstance(text, str) and text and not is_redacted(text):
         out.append(Message(role, text))
+
+
+_PART_ROLES: dict[Any, Role] = {
+    "system-prompt": "system",
+    "user-prompt": "user",
+    "tool-return": "tool",
+    "retry-prompt": "tool",
+    "text": "assistant",
+    "tool-call": "assistant",
+}
+
+
+def _says_by_parts(value: Mapping[str, Any]) -> bool:
+    parts = value.get("parts")
+    return isinstance(parts, list) and bool(parts) and isinstance(parts[0], dict) and "part_kind" in parts[0]
+
+
+def _collect_parts(value: Mapping[str, Any], out: list[Message]) -> bool:
+    """Takes in a request or a response whose parts say whose words they are. Returns whether it was one."""
+    if not _says_by_parts(value):
+        return False
+    if value.get("kind") == "response":
+        out.append(_message(value, "assistant"))
+        return True
+    for part in value["parts"]:
+        kind = part.get("part_kind") if isinstance(part, dict) else None
+        role = _PART_ROLES.get(kind) if isinstance(kind, str) else None
+        if role is not None:
+            out.append(_message({"parts": [part]}, role))
+    return True
 
 
 def _called(name: str, messages: list[Message]) -> bool:

@@ -83,7 +83,9 @@ class Pieces:
             if isinstance(inner, dict):
                 self.add(inner, depth + 1)
                 return
-        kind = str(stated or part.get("block_type") or part.get("kind") or part.get("__class__") or "").lower()
+        kind = str(
+            stated or part.get("block_type") or part.get("part_kind") or part.get("kind") or part.get("__class__") or ""
+        ).lower()
         if kind in _SILENT_TYPES:
             return
         if kind in RESULT_TYPES or ("call_id" in part and "content" in part):

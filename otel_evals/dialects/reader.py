@@ -66,6 +66,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 )
 
 _PSEUDO_AGENTS = frozenset(("openai agent", "unknown", "agent", "none", ""))
+_NO_USERS = frozenset(("unknown", "anonymous", "None", "null", "undefined"))
 _VERBS = frozenset(("invoke_agent", "agent_run", "run_agent", "create_agent"))
 _LONGEST_AGENT_NAME = 64
 
@@ -157,7 +158,8 @@ class Reader:
             facts.agent = _agent_in(record.name)
         facts.model = view.text("model")
         facts.response_id = view.text("response_id")
-        facts.user_id = view.text("user_id")
+        user = view.text("user_id")
+        facts.user_id = None if user in _NO_USERS else user
         if tags := view.tags():
             facts.rare().tags = tags
         if facts.kind != "tool":

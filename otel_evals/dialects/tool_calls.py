@@ -42,7 +42,8 @@ CALL_TYPES = frozenset(
 )
 RESULT_TYPES = frozenset(
     ("tool_call_response", "tool-result", "tool_result", "function_call_output", "toolresult", "function_response",
-     "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart")
+     "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart",
+     "tool-return", "retry-prompt")
 )  # fmt: skip
 CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use", "toolRequest")
 RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from otel_evals.dialects.facts import Facts
+from otel_evals.dialects.facts import Facts, Kind
 from otel_evals.dialects.reader import Reader
 from otel_evals.dialects.session_keys import rank_of
 from otel_evals.sessions.build import SessionHead, build_session
@@ -37,6 +37,9 @@ REMEMBERED = 50_000
 """Completed sessions and traces that are remembered, to tell late spans and resumed sessions."""
 READ_PER_POLL = 50
 """Traces without a session id that one poll reads ahead, for finding out whom they continue."""
+RANKS: dict[Kind, int] = {"agent": 3, "chain": 2, "model": 2, "tool": 1, "other": 1, "pseudo": 1}
+"""How much a kind of span says whose a trace is: tools may run elsewhere."""
+ROOT = 3
 SPAN_OVERHEAD = 400
 """Bytes held per span beside its text."""
 
@@ -195,8 +198,7 @@ class SessionAssembler:
         facts.trace_id = trace.id
         if not trace.start_ns or facts.start_ns < trace.start_ns:
             trace.start_ns = facts.start_ns
-        if not trace.resource:
-            trace.resource = record.resource
+        trace.claim(record.resource, RANKS[facts.kind] + (ROOT if facts.parent_id is None else 0))
         self._settle(trace, facts.sessions, now_ns)
         self._touch(trace, facts, now_ns)
 
@@ -239,7 +241,7 @@ class SessionAssembler:
         if any(time_ns == record.time_ns and time_ns and same_words(item, spoken) for time_ns, item in known):
             return
         known.append((record.time_ns, spoken))
-        trace.resource = trace.resource or record.resource
+        trace.claim(record.resource, 0)
         self._settle(trace, sessions, now_ns)
         size = sum(size_of(m) for m in (*spoken.inputs, *spoken.outputs))
         self._grow(trace, size, now_ns)

@@ -109,7 +109,7 @@ class CallBook:
                 return None
             entry.id = entry.id or call.id
             self._by_id[call.id] = entry
-        if not _worth(entry.arguments):
+        if not _worth(entry.arguments) or (isinstance(entry.arguments, str) and isinstance(call.arguments, dict)):
             entry.arguments = call.arguments
         entry.name = entry.name or call.name
         return entry

@@ -26,6 +26,7 @@ class Trace:
         "light",
         "logs",
         "resource",
+        "resource_rank",
         "size",
         "spans",
         "start_ns",
@@ -39,6 +40,8 @@ class Trace:
         """(attribute, session id) pairs seen, in order of arrival."""
         self.homes: tuple[OpenSession, ...] = ()
         self.resource: Any = {}
+        self.resource_rank = -1
+        """How much the span that the resource is from says whose the trace is."""
         self.size = 0
         self.first_ns = 0
         self.last_ns = 0
@@ -51,6 +54,12 @@ class Trace:
     def started(self) -> tuple[int, int]:
         """Start of the first span, and the id to break ties."""
         return self.start_ns, self.id
+
+    def claim(self, resource: Any, rank: int) -> None:
+        """Takes a span's resource, if that span says more about whose the trace is than those before."""
+        if rank > self.resource_rank and resource:
+            self.resource = resource
+            self.resource_rank = rank
 
     def names(self) -> tuple[str, tuple[str, ...]]:
         """The most deliberate attribute that names a session, and its values; ("trace", ()) without any."""
