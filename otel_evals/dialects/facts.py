@@ -107,6 +107,8 @@ class Seldom:
     """Index into `inputs` at which the current turn begins, where the instrumentation says so."""
     sources: dict[str, str] | None = None
     """Fact → attribute it was read from; only where explanations are wanted."""
+    follows: str | None = None
+    """Id of the response that this goes on from, where the service holds the history."""
     tags: tuple[str, ...] = ()
     unsampled: bool = False
     parent_remote: bool = False

@@ -44,7 +44,9 @@ KINDS: Mapping[str, Kind] = {
 }
 """Words for what a span is, in lower case."""
 
-_TYPES = frozenset(("type", "kind", "subtype", "span_type", "span_kind", "event_type", "observation_type"))
+_TYPES = frozenset(
+    ("type", "kind", "subtype", "span_type", "span_kind", "event_type", "observation_type", "span_attributes")
+)
 _INPUTS = frozenset(("input", "inputs", "input_messages", "prompt", "prompts", "messages"))
 _OUTPUTS = frozenset(("output", "outputs", "output_messages", "completion", "completions", "response"))
 _MARKS = frozenset(("level", "status", "state", "error", "is_error"))

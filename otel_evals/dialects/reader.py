@@ -12,6 +12,7 @@ from typing import Any
 
 from otel_evals.dialects import (
     autogen,
+    braintrust,
     crewai,
     genkit,
     google_adk,
@@ -62,6 +63,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     genkit.VOCABULARY,
     spring_ai.VOCABULARY,
     laminar.VOCABULARY,
+    braintrust.VOCABULARY,
     plain.VOCABULARY,
 )
 
@@ -120,6 +122,8 @@ class Reader:
             record.trace_id, record.span_id, record.parent_id, record.start_ns, record.end_ns, kind, record.name
         )
         facts.sessions = sessions
+        if not sessions and view.shape.sessions and (response := view.previous_response()) is not None:
+            facts.rare().follows = response
         if record.links:
             facts.rare().links = tuple((link.trace_id, link.span_id) for link in record.links)
         if record.parent_remote:

@@ -34,6 +34,7 @@ METADATA_KEYS = (
     "langfuse.observation.metadata",
     "attributes.metadata",
     "mlflow.trace.metadata",
+    "braintrust.metadata",
 )
 _METADATA_NAMES = ("session_id", "sessionId", "session.id", "conversation_id", "conversationId", "thread_id",
                    "threadId",

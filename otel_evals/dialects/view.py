@@ -20,6 +20,10 @@ _USAGE_KEYS = (
 )
 
 
+_RESPONSE = "resp_"
+"""How ids of responses begin that a service remembers, so that only what is new need be sent."""
+
+
 class View:
     """What the attributes of one span say, field by field."""
 
@@ -48,7 +52,7 @@ class View:
             value = self._values[key]
             if value is None or value == "":
                 continue
-            word = value if isinstance(value, str) and value in kinds else str(value).strip('"').lower()
+            word = value if isinstance(value, str) and value in kinds else _word(value)
             kind = kinds.get(word)
             if kind is not None:
                 stated.append((rank, kind))
@@ -81,6 +85,14 @@ class View:
         if field not in self._fields:
             return ()
         return [(key, value) for key in self._fields[field] if _filled(value := self._values[key])]
+
+    def previous_response(self) -> str | None:
+        """The id of an earlier response, given in place of the conversation's."""
+        for _, key in self.shape.sessions:
+            value = self._values[key]
+            if isinstance(value, str) and value.startswith(_RESPONSE):
+                return value
+        return None
 
     def may_have_failed(self) -> bool:
         """Whether an attribute may tell of a failure."""
@@ -167,6 +179,12 @@ class View:
             if isinstance(value, str) and ("tool_name" in value or "toolName" in value):
                 return read_tool_record(value) is not None
         return False
+
+
+def _word(value: Any) -> str:
+    """The word in a value, or in the `type` of a JSON object."""
+    inner = decode(value)
+    return str(inner.get("type") if isinstance(inner, dict) else inner).lower()
 
 
 def session_ids(attributes: Mapping[str, Any], shape: Shape) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""Proof that one trace continues another: its history contains all that the other said, word for word."""
+"""Proof that one trace continues another: its history contains all that the other said, word for word, or names it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ __all__ = ["Evidence", "evidence"]
 
 KEPT = 6
 """Boundaries of a history that are remembered, the latest first."""
+
+
+CERTAIN = 1_000_000
+"""Weight of a history that is named by its id: more than any text's."""
 
 
 class Evidence:
@@ -33,7 +37,13 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
     found = Evidence()
     digests: dict[tuple[bytes, Message], bytes] = {}
     for item in facts:
-        if item.kind not in ("model", "agent", "chain") or not (item.inputs or item.outputs):
+        if item.kind not in ("model", "agent", "chain"):
+            continue
+        if item.response_id:
+            found.said.add(_response(item.response_id))
+        if item.seldom is not None and item.seldom.follows:
+            found.heard[_response(item.seldom.follows)] = CERTAIN
+        if not (item.inputs or item.outputs):
             continue
         _by_message(item, found, digests)
         _by_turn(item, found)
@@ -91,6 +101,10 @@ def _by_turn(item: Facts, found: Evidence) -> None:
         answer = answer_of((*last.messages, *item.outputs))
         if answer is not None:
             found.said.add(_pair(digest, last.user, answer))
+
+
+def _response(response_id: str) -> bytes:
+    return blake2b(b"response" + response_id.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:
