@@ -300,7 +300,7 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
         inputs = _first_messages(view, "messages_in", "user", memory)
         if inputs and view.has("blob_in"):
             _take_failures(inputs, view, memory)
-    if not inputs or (facts.kind != "model" and len(inputs) == 1):
+    if not inputs or (facts.kind != "model" and len(inputs) == 1) or _hollow(view):
         # Wrappers may list the first message only, and the whole in their blob.
         blob = _first_blob(view, "blob_in", "user", memory)
         inputs = blob if len(blob) > len(inputs) else inputs
@@ -315,6 +315,16 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
         facts.system = facts.system or spoken.system
     facts.inputs = tuple(_without_system(inputs, facts))
     facts.outputs = tuple(join_chunks(_without_system(outputs, None)))
+
+
+def _hollow(view: View) -> bool:
+    """Whether a flattened message is nothing but its role: the rest was lost, and the request as it was sent has it."""
+    for prefix in view.shape.indexed:
+        for item in view.value(prefix) or ():
+            message = item.get("message") if isinstance(item, dict) else None
+            if isinstance(message, dict) and len(message) == 1 and "role" in message:
+                return True
+    return False
 
 
 _FLAGGED = re.compile(r"""["'](?:status["']: ?["']error|is_?error["']: ?true)""", re.IGNORECASE)

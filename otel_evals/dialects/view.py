@@ -80,6 +80,10 @@ class View:
                     return True
         return False
 
+    def value(self, key: str) -> Any:
+        """The value of one attribute, or of flattened messages by their prefix."""
+        return self._values[key]
+
     def named(self, field: str) -> Sequence[tuple[str, Any]]:
         """(attribute, value) of what fills a field, the best first."""
         if field not in self._fields:
