@@ -95,8 +95,8 @@ CUT_FROM = 500
 
 
 def is_cut_dump(text: str) -> bool:
-    """Whether a text that is no JSON begins as a dump of messages does: cut by an exporter, and nobody's words."""
-    return len(text) >= CUT_FROM and _DUMP.match(text) is not None
+    """Whether a text begins as a dump of messages does but is no JSON: cut by an exporter, and nobody's words."""
+    return len(text) >= CUT_FROM and _DUMP.match(text) is not None and isinstance(decode(text), str)
 
 
 def lacks_keys(text: str, *keys: str) -> bool:

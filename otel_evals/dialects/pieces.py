@@ -177,11 +177,11 @@ def _structured(text: str) -> list[Message] | None:
     if text[0] not in "[{":
         inner = decode_repr(text)
     elif lacks_keys(text, "type", "text", "tool", "unction", "message_content", *_RESPONSE_KEYS):
-        return None
+        return [] if is_cut_dump(text) else None
     else:
         inner = decode(text)
     if isinstance(inner, str):
-        return [] if is_cut_dump(inner) else None
+        return [] if is_cut_dump(text) else None
     from otel_evals.dialects.messages import read_messages  # the two read each other: messages hold pieces
 
     if (

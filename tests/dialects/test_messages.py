@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from otel_evals.dialects.blobs import read_blob
 from otel_evals.dialects.chunks import join_chunks
 from otel_evals.dialects.facts import Message
 from otel_evals.dialects.messages import read_messages, system_text
@@ -250,3 +251,46 @@ def test_genkits_requests_and_responses_are_calls_and_results() -> None:
     [result] = found[1].results
     assert (call.id, call.name, call.arguments) == ("1", "search", {"to": "OSL"})
     assert (result.call_id, result.content) == ("1", "SK 4412")
+
+
+def test_requests_whose_parts_say_whose_words_they_are() -> None:
+    def part(kind: str, **more: Any) -> dict[str, Any]:
+        return {"part_kind": kind, "timestamp": "2026-11-30 20:36:54.950527+00:00", **more}
+
+    request = {
+        "kind": "request",
+        "parts": [part("system-prompt", content="Be brief."), part("user-prompt", content="Hi")],
+    }
+    called = part("tool-call", tool_name="search", args='{"to": "OSL"}', tool_call_id="1")
+    response = {"kind": "response", "parts": [part("text", content="One moment."), called]}
+    answer = {"kind": "request", "parts": [part("tool-return", tool_name="search", content="SK 1", tool_call_id="1")]}
+    found = read_blob({"messages": [request, response, answer]}, "user")
+    assert [(m.role, m.text) for m in found[:3]] == [
+        ("system", "Be brief."),
+        ("user", "Hi"),
+        ("assistant", "One moment."),
+    ]
+    [call] = found[2].calls
+    [result] = found[3].results
+    assert (call.id, call.name, call.arguments) == ("1", "search", {"to": "OSL"})
+    assert (result.call_id, result.content) == ("1", "SK 1")
+
+
+def test_a_time_is_nobodys_words() -> None:
+    assert read_blob({"when": "2026-11-30 20:36:54.950527+00:00", "ok": True}, "assistant") == []
+
+
+def test_a_dump_that_an_exporter_cut_is_nobodys_words() -> None:
+    dump = orjson.dumps({"messages": [{"role": "user", "content": "Find me a flight. " * 50}]}).decode()
+    assert read_blob(dump[:600], "assistant") == []
+    assert read_messages([{"role": "assistant", "content": dump[:600]}])[0].text == ""
+    assert [m.text for m in read_blob('{"messages": maybe?', "user")] == ['{"messages": maybe?']
+
+
+def test_the_answers_of_several_tools_in_one_message_are_results() -> None:
+    answers = [
+        {"role": "tool", "tool_call_id": "1", "content": "SK 1"},
+        {"role": "tool", "tool_call_id": "2", "content": "rain"},
+    ]
+    [message] = read_messages([{"role": "tool", "content": "SK 1\nrain", "tool_responses": answers}])
+    assert [(r.call_id, r.content) for r in message.results] == [("1", "SK 1"), ("2", "rain")]

@@ -404,3 +404,52 @@ def test_names_without_a_prefix_alone_are_nobodys_conversation() -> None:
     assembler.add_span(span("handle", HOME_MADE), 1)
     assert list(assembler.flush(2)) == []
     assert assembler.ignored == 1
+
+
+def sessions_of(*records: SpanRecord) -> list[Session]:
+    assembler = SessionAssembler(LIMITS)
+    for record in records:
+        assembler.add_span(record, 1)
+    return sorted(assembler.flush(2), key=lambda s: s.start_ns)
+
+
+def answered(user: str, answer: str, response: str, follows: str | None = None, **where: Any) -> SpanRecord:
+    known = model([text("user", user)], [text("assistant", answer)], follows, **where)
+    return span(known.name, {**known.attributes, "gen_ai.response.id": response}, **where)
+
+
+def test_a_conversation_that_names_the_response_before_continues_it() -> None:
+    [session] = sessions_of(
+        answered("one", "first", "resp_a", trace=1, start=1),
+        answered("two", "second", "resp_b", "resp_a", trace=2, start=3),
+    )
+    assert said(session) == [("one", "first"), ("two", "second")]
+    assert session.derived
+
+
+def test_one_that_names_another_response_is_another_conversation() -> None:
+    found = sessions_of(
+        answered("one", "first", "resp_a", trace=1, start=1),
+        answered("two", "second", "resp_b", "resp_z", trace=2, start=3),
+    )
+    assert [said(session) for session in found] == [[("one", "first")], [("two", "second")]]
+
+
+def test_the_service_is_the_agents_not_its_tools_whichever_comes_first() -> None:
+    shop = {"resource": {"service.name": "shop"}}
+    tools_ = {"resource": {"service.name": "flights-server"}}
+    spans = [
+        tool("search", {"q": "x"}, "found", span_id=12, parent=11, start=2, end=3, **tools_),
+        model([U1], [A1], span_id=11, parent=10, start=1, end=4, **shop),
+        agent("one", "first", span_id=10, start=0, end=5, **shop),
+    ]
+    for order in (spans, spans[::-1]):
+        assert session_of(*order).service_name == "shop"
+
+
+def test_a_model_call_that_was_given_results_goes_on_with_the_turn_before() -> None:
+    session = session_of(
+        model([U1], [], trace=1, start=1),
+        model([U1, result("c", "found")], [A1], trace=2, start=3),
+    )
+    assert said(session) == [("one", "first")]
