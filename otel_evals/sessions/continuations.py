@@ -71,6 +71,9 @@ class Continuations:
             earlier = self._continued_by(later, continued)
             if earlier is not None:
                 continued.add(earlier.id)
+            else:
+                earlier = self._asked_by(later)
+            if earlier is not None:
                 pairs.append((later, earlier))
         return pairs
 
@@ -80,7 +83,7 @@ class Continuations:
         self._news[trace.id] = trace
         told = _read(trace, histories)
         trace.evidence = told
-        for index, digests in ((self._said, told.said), (self._heard, told.heard)):
+        for index, digests in ((self._said, told.said), (self._heard, _answering(told))):
             for digest in digests:
                 index.setdefault(digest, {})[trace.id] = trace
 
@@ -88,7 +91,7 @@ class Continuations:
         told = trace.evidence
         if told is None:
             return
-        for index, digests in ((self._said, told.said), (self._heard, told.heard)):
+        for index, digests in ((self._said, told.said), (self._heard, _answering(told))):
             for digest in digests:
                 known = index.get(digest)
                 if known is not None:
@@ -104,7 +107,7 @@ class Continuations:
             told = queue.pop().evidence
             if told is None:
                 continue
-            for index, digests in ((self._heard, told.said), (self._said, told.heard)):
+            for index, digests in ((self._heard, told.said), (self._said, _answering(told))):
                 for digest in digests:
                     for trace in index.get(digest, {}).values():
                         if trace.id not in found:
@@ -124,6 +127,19 @@ class Continuations:
                 if best_rank < rank and rank[1] < later.started() and _service(earlier) == _service(later):
                     best, best_rank = earlier, rank
         return best
+
+    def _asked_by(self, tool: Trace) -> Trace | None:
+        """The only trace that made the call which a trace of nothing but a tool answers."""
+        called = tool.evidence.called if tool.evidence is not None else None
+        if called is None:
+            return None
+        asking = list(self._said.get(called, {}).values())
+        return asking[0] if len(asking) == 1 and _service(asking[0]) == _service(tool) else None
+
+
+def _answering(told: Evidence) -> Iterable[bytes]:
+    """What a trace had heard, the call that it answers included."""
+    return told.heard if told.called is None else (*told.heard, told.called)
 
 
 class Concluded:

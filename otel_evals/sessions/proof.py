@@ -22,11 +22,13 @@ CERTAIN = 1_000_000
 class Evidence:
     """Digests of what a trace has said in the end, and of what its histories had heard before."""
 
-    __slots__ = ("heard", "said", "service")
+    __slots__ = ("called", "heard", "said", "service")
 
     def __init__(self) -> None:
         self.service: bytes | None = None
         """Digest of the application that the trace is from; None: not looked at yet."""
+        self.called: bytes | None = None
+        """Digest of the call that a trace of nothing but a tool answers."""
         self.said: set[bytes] = set()
         self.heard: dict[bytes, int] = {}
         """Digest → weight of the proof: twice the length of the history it stands for, more with call ids."""
@@ -36,9 +38,13 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
     """Digests of one trace."""
     found = Evidence()
     digests: dict[tuple[bytes, Message], bytes] = {}
+    works = False
     for item in facts:
         if item.kind not in ("model", "agent", "chain"):
+            if item.tool is not None and item.tool.id:
+                found.called = _call(item.tool.id, item.tool.name)
             continue
+        works = True
         if item.response_id:
             found.said.add(_response(item.response_id))
         if item.seldom is not None and item.seldom.follows:
@@ -47,6 +53,8 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
             continue
         _by_message(item, found, digests)
         _by_turn(item, found)
+    if works:
+        found.called = None
     # What the trace itself continues is neither its last word nor news from another trace.
     inner = found.said & found.heard.keys()
     found.said -= inner
@@ -78,6 +86,11 @@ def _by_message(item: Facts, found: Evidence, digests: dict[tuple[bytes, Message
             digest = known
         if item.kind == "model":  # without an output, what it heard must do
             found.said.add(digest)
+    if item.kind == "model":
+        for message in item.outputs:
+            for call in message.calls:
+                if call.id:
+                    found.said.add(_call(call.id, call.name))
 
 
 def _by_turn(item: Facts, found: Evidence) -> None:
@@ -105,6 +118,10 @@ def _by_turn(item: Facts, found: Evidence) -> None:
 
 def _response(response_id: str) -> bytes:
     return blake2b(b"response" + response_id.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _call(call_id: str, name: str | None) -> bytes:
+    return blake2b(f"call\x1f{call_id}\x1f{name}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def _extend(digest: bytes, message: Message, with_ids: bool) -> bytes:

@@ -453,3 +453,27 @@ def test_a_model_call_that_was_given_results_goes_on_with_the_turn_before() -> N
         model([U1, result("c", "found")], [A1], trace=2, start=3),
     )
     assert said(session) == [("one", "first")]
+
+
+def tool_alone(call_id: str, **where: Any) -> SpanRecord:
+    known = tool("search", {"q": "x"}, "found", None, **where)
+    return span(known.name, {**known.attributes, "gen_ai.tool.call.id": call_id}, **where)
+
+
+def test_a_tool_in_a_trace_of_its_own_belongs_to_the_trace_that_called_it() -> None:
+    [session] = sessions_of(
+        model([U1], [call("call_a", "search", q="x")], None, trace=1, start=1),
+        tool_alone("call_a", trace=2, start=2, status="error", message="timed out"),
+        model([U1, call("call_a", "search", q="x"), result("call_a", "no")], [A1], None, trace=3, start=3),
+    )
+    assert said(session) == [("one", "first")]
+    assert tools(session.turns[0]) == [("search", {"q": "x"}, "no", "timed out")]
+
+
+def test_a_tool_that_two_traces_may_have_called_is_nobodys() -> None:
+    found = sessions_of(
+        model([U1], [call("0", "search", q="x")], None, trace=1, start=1),
+        model([U2], [call("0", "search", q="y")], None, trace=2, start=1),
+        tool_alone("0", trace=3, start=2),
+    )
+    assert len(found) == 3
