@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from otel_evals.dialects import (
+    agentops,
     autogen,
     braintrust,
     crewai,
@@ -63,6 +64,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     genkit.VOCABULARY,
     spring_ai.VOCABULARY,
     laminar.VOCABULARY,
+    agentops.VOCABULARY,
     braintrust.VOCABULARY,
     plain.VOCABULARY,
 )

@@ -20,11 +20,16 @@ UNLIMITED = AssemblerLimits(idle_s=10.0**9, max_age_s=10.0**9, max_session_bytes
 
 
 @functools.cache
-def files() -> dict[str, bytes]:
-    """Path in the corpus → content."""
-    with tarfile.open(ARCHIVE, "r:xz") as archive:
+def unpacked(path: Path) -> dict[str, bytes]:
+    """Path in an archive → content."""
+    with tarfile.open(path, "r:xz") as archive:
         members = (member for member in archive if member.isfile())
         return {m.name.removeprefix("./"): archive.extractfile(m).read() for m in members}  # type: ignore[union-attr]
+
+
+def files() -> dict[str, bytes]:
+    """Path in the corpus → content."""
+    return unpacked(ARCHIVE)
 
 
 @functools.cache
