@@ -81,8 +81,8 @@ What is missed there, and why:
 UNLISTED = """
 ## One that is not listed
 
-`otel-evals inspect --explain FILE` shows what is read from an export of its spans, and from which attribute. Three
-things help where that is too little:
+`otel-evals inspect --explain FILE` shows what is read from an export of its spans, from which attribute, and which
+spans an application's hooks would leave out. Three things help where that is too little:
 
 - **A vendor's names of its own** (`acme.span.type`, `acme.input`, `acme.output_json`, `acme.session_id`, `acme.error`)
   are understood where one namespace says on one span both what the span is and what went in or came out.

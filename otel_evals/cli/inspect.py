@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from otel_evals.dialects.markers import MARKER_KEYS
+from otel_evals.dialects.reader import Reader
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
 from otel_evals.sessions.model import Session
 from otel_evals.spans.files import FileError, read_file
@@ -44,6 +47,8 @@ def command(
             from otel_evals.cli.transcript import show
 
             show(group, sessions, explain=explain)
+            if explain and (left_out := _left_out_live(group)) is not None:
+                typer.echo(f"\n{left_out}")
     raise typer.Exit(1 if broken else 0)
 
 
@@ -66,6 +71,27 @@ def assemble(files: list[Path], *, explain: bool = False) -> Iterator[Session]:
                 now = max(now, record.time_ns)
                 assembler.add_log(record, now)
     yield from assembler.flush(now)
+
+
+def _left_out_live(files: list[Path]) -> str | None:
+    """Says so, if the hooks in an application would not keep spans that are read here, and what helps."""
+    reader = Reader()
+    left_out = 0
+    names: Counter[str] = Counter()
+    for path in files:
+        for record in read_file(path):
+            if not isinstance(record, SpanRecord) or not MARKER_KEYS.isdisjoint(record.attributes):
+                continue
+            if reader.read_span(record) is not None:
+                left_out += 1
+                names.update(record.attributes.keys())
+    if not left_out:
+        return None
+    name = names.most_common(1)[0][0]
+    return (
+        f"In an application, {left_out} of these spans would not be looked at: none of their attributes is known.\n"
+        f"OTEL_EVALS_MARKER_ATTRIBUTES={name} lets {names[name]} of them in (see docs/instrumentations.md)."
+    )
 
 
 def _line(group: list[Path], session: Session) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -101,3 +102,18 @@ def test_inspect_loads_no_judge(recorded: Path) -> None:
         [sys.executable, "-c", code, "inspect", "--json", str(recorded)], capture_output=True, text=True, timeout=60
     )
     assert done.stderr == ""
+
+
+def test_explain_says_what_the_hooks_would_leave_out(tmp_path: Path) -> None:
+    def attribute(key: str, value: str) -> dict[str, Any]:
+        return {"key": key, "value": {"stringValue": value}}
+
+    attributes = [attribute("acme.type", "agent"), attribute("acme.input", "Hi"), attribute("acme.output", "Hello.")]
+    span = {"traceId": "1" * 32, "spanId": "2" * 16, "name": "turn", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+    recorded = tmp_path / "acme.jsonl"
+    request = {"resourceSpans": [{"scopeSpans": [{"spans": [{**span, "attributes": attributes}]}]}]}
+    recorded.write_bytes(orjson.dumps(request) + b"\n")
+    shown = inspect("--explain", str(recorded)).stdout
+    assert "Hello." in shown
+    assert "OTEL_EVALS_MARKER_ATTRIBUTES=acme.type lets 1 of them in" in shown
+    assert "OTEL_EVALS_MARKER_ATTRIBUTES" not in inspect(str(recorded)).stdout
