@@ -229,7 +229,13 @@ class _Reading:
             if facts.kind in ("model", "agent", "chain"):
                 latest = self._latest.get(facts)
                 if latest is not None:
-                    if facts.kind == "model" or latest.words.folded in draft.aliases:
+                    words = latest.words.folded
+                    # Without model calls, a task around the person's words is all that tells of its tools.
+                    if (
+                        facts.kind == "model"
+                        or words in draft.aliases
+                        or (not models and _quotes(words, draft.aliases))
+                    ):
                         draft.add_portion(latest)
                 elif facts.inputs or facts.outputs:
                     draft.add_portion(_wordless(facts))
@@ -476,6 +482,10 @@ def _wordless(facts: Facts) -> Portion:
 def _longer(portion: Portion, messages: Sequence[Message]) -> Portion:
     """A portion and what follows it."""
     return Portion(portion.words, (*portion.messages, *messages)) if messages else portion
+
+
+def _quotes(words: str, aliases: set[str]) -> bool:
+    return any(alias and alias in words for alias in aliases)
 
 
 def _heard_results(facts: Facts) -> bool:

@@ -25,14 +25,11 @@ APART = "every model call and tool is a trace of its own without an id, and no h
 GAPS: dict[str, tuple[set[str], str]] = {
     "langtrace__openai/plain/": (ALL, "the next request holds `{id: '', type: ''}` "
                                  "in place of the call"),
-    "mlflow__crewai/wrapped-session/": ({"tools", "outcome"}, "the calls stand only in a task's output, below a "
-                                        "wrapper that has the person's words"),
     "mlflow__dspy/": ({"sessions"}, "the session id is not exported, and the history holds fields, not messages"),
     "openinference-js__vercel-ai-v7/": ({"outcome"}, "the exporter sets the status of one failed tool on all spans"),
-    "openinference__guardrails/": ({"sessions", "user", "agent", "tools", "outcome"}, "all spans are guardrails; the "
+    "openinference__guardrails/": ({"sessions", "user", "agent"}, "all spans are guardrails; the "
                                    "person's words are the `repr` of a prompt, cut short"),
-    "openinference__instructor+openai/": (ALL, "one call goes "
-                                          "by two ids"),
+    "openinference__instructor+openai/": (ALL, "one call goes by two ids"),
     "openinference__instructor/no-wrapper-no-session/": (ALL, APART),
     "openinference__langchain/no-chain-no-session/": (ALL, APART),
     "openlit__crewai/session/": ({"user"}, "the root has the answer only; the task around the person's words is read"),

@@ -462,7 +462,9 @@ def test_a_call_leaves_neither_threads_nor_descriptors_behind(scripted_judge: Sc
     scripted_judge.start()
     asyncio.run(use())
     scripted_judge.stop()
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
+    # Fewer is no leak: what earlier tests left may be closed meanwhile.
+    assert threading.active_count() <= before[0]
+    assert len(os.listdir("/proc/self/fd")) <= before[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
