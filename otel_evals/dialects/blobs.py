@@ -44,7 +44,10 @@ def read_blob(value: Any, role: Role) -> list[Message]:
         positional = _with_positional(inner) if role == "user" and isinstance(inner, dict) else None
         return positional or read_messages(inner, role)
     text = _find_text(inner, _INPUT_RANK if role == "user" else _OUTPUT_RANK, 0)
-    return [Message(role, text)] if text else []
+    if not text:
+        return []
+    before = _exchanges(inner) if role == "user" and isinstance(inner, dict) else []
+    return [*before, Message(role, text)]
 
 
 def _said(text: str) -> bool:
@@ -71,6 +74,27 @@ def _with_positional(value: dict[str, Any]) -> list[Message] | None:
     if history and history[-1].role == "user" and history[-1].text == texts[0]:
         return history
     return [*history, Message("user", texts[0])]
+
+
+_HISTORIES = ("history", "chat_history", "conversation_history")
+_ASKED = ("question", "query", "user_input", "user", "human", "input")
+_ANSWERED = ("answer", "response", "assistant", "ai", "output")
+
+
+def _exchanges(value: dict[str, Any]) -> list[Message]:
+    """Earlier questions and answers in fields of their own: `{"history": [{"question": …, "answer": …}]}`."""
+    history = next((value[key] for key in _HISTORIES if value.get(key)), None)
+    records = history.get("messages") if isinstance(history, dict) else history
+    out: list[Message] = []
+    for record in records if isinstance(records, (list, tuple)) else ():
+        if not isinstance(record, dict):
+            return []
+        asked = next((record[key] for key in _ASKED if isinstance(record.get(key), str)), None)
+        answered = next((record[key] for key in _ANSWERED if isinstance(record.get(key), str)), None)
+        if asked is None or answered is None:
+            return []
+        out += [Message("user", asked), Message("assistant", answered)]
+    return out
 
 
 def _find_text(value: Any, ranks: Mapping[str, int], depth: int) -> str | None:

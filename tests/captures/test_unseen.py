@@ -25,7 +25,6 @@ APART = "every model call and tool is a trace of its own without an id, and no h
 GAPS: dict[str, tuple[set[str], str]] = {
     "langtrace__openai/plain/": (ALL, "the next request holds `{id: '', type: ''}` "
                                  "in place of the call"),
-    "mlflow__dspy/": ({"sessions"}, "the session id is not exported, and the history holds fields, not messages"),
     "openinference-js__vercel-ai-v7/": ({"outcome"}, "the exporter sets the status of one failed tool on all spans"),
     "openinference__guardrails/": ({"sessions", "user", "agent"}, "all spans are guardrails; the "
                                    "person's words are the `repr` of a prompt, cut short"),

@@ -294,3 +294,15 @@ def test_the_answers_of_several_tools_in_one_message_are_results() -> None:
     ]
     [message] = read_messages([{"role": "tool", "content": "SK 1\nrain", "tool_responses": answers}])
     assert [(r.call_id, r.content) for r in message.results] == [("1", "SK 1"), ("2", "rain")]
+
+
+@pytest.mark.parametrize(
+    "history", [[{"question": "One?", "answer": "Yes."}], {"messages": [{"user": "One?", "ai": "Yes."}]}]
+)
+def test_a_history_of_fields_is_what_was_said_before(history: Any) -> None:
+    found = read_blob({"question": "Two?", "history": history}, "user")
+    assert [(m.role, m.text) for m in found] == [("user", "One?"), ("assistant", "Yes."), ("user", "Two?")]
+
+
+def test_a_history_of_something_else_is_left_out() -> None:
+    assert [m.text for m in read_blob({"question": "Two?", "history": [{"price": 3}]}, "user")] == ["Two?"]
