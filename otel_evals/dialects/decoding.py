@@ -51,6 +51,8 @@ _REDACTED = re.compile(
     r"content[ _-](?:hidden|redacted|not captured|omitted))[\W_]*$",
     re.IGNORECASE,
 )
+_CUT = re.compile(r"\[(?:max ?depth|circular|array|truncated|object(?: \w+)?)\]", re.IGNORECASE)
+"""What serialisers put in place of what they do not follow."""
 _BEGINNINGS = {
     **dict.fromkeys("rR", "eE"),
     **dict.fromkeys("eE", "lL"),
@@ -196,6 +198,8 @@ def is_redacted(value: Any) -> bool:
     if first.isalnum():
         if first not in _BEGINNINGS or value[1] not in _BEGINNINGS[first]:
             return False
+    elif first == "[" and _CUT.fullmatch(value) is not None:
+        return True
     else:
         start = value.lstrip(_AROUND)
         first = start[:1]

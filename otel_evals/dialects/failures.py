@@ -27,7 +27,7 @@ MESSAGE_KEYS = (
     "genkit:error",
 )
 TYPE_KEYS = ("error.type", "exception.type")
-FLAG_KEYS = ("error", "tool.is_error", "gen_ai.tool.is_error")
+FLAG_KEYS = ("error", "tool.is_error", "gen_ai.tool.is_error", "haystack.tool.error")
 
 FAILURE_KEYS = frozenset((*LEVEL_KEYS, *STATUS_KEYS, *TYPE_KEYS, *FLAG_KEYS))
 """Attributes without which, given a status and events that tell of none, there is no failure."""

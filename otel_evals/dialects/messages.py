@@ -57,7 +57,7 @@ ROLES: dict[str, Role] = {
 }
 """Roles and message type names, lower case, in our four words."""
 
-_LISTS = ("messages", "contents", "choices", "generations", "candidates", "output", "outputs", "items")
+_LISTS = ("messages", "contents", "choices", "generations", "candidates", "replies", "output", "outputs", "items")
 _WRAPPERS = (
     "message",
     "update",
@@ -109,7 +109,7 @@ _SAID = frozenset(("content", "data", "output", "arguments"))
 _SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
 _PART_KEYS = frozenset(("parts", "tool_calls", "toolCalls", "blocks", *CALL_KEYS, *RESULT_KEYS))
 _LIST_KEYS = frozenset(_LISTS)
-_ITEMS = frozenset(("function_call", "function_call_output", "custom_tool_call", "mcp_call"))
+_ITEMS = frozenset(("function_call", "function_call_output", "function_call_result", "custom_tool_call", "mcp_call"))
 
 
 def read_messages(value: Any, role: Role = "user", before: Iterable[Message] = ()) -> list[Message]:
@@ -357,7 +357,7 @@ def _in_order(value: Mapping[str, Any]) -> list[str]:
 
 def _item(value: Mapping[str, Any], kind: str) -> Message:
     """One item of the Responses API: a call or its output is a message of its own."""
-    if kind == "function_call_output":
+    if kind in ("function_call_output", "function_call_result"):
         return Message("tool", "", (), (read_result(value),))
     return Message("assistant", "", (read_call(value),))
 

@@ -133,7 +133,7 @@ class Pieces:
             self._add_part({key: value}, 1)
 
 
-_ITEMS = frozenset(("function_call", "function_call_output", "message", "reasoning"))
+_ITEMS = frozenset(("function_call", "function_call_output", "function_call_result", "message", "reasoning"))
 """Items of the Responses API are messages of their own."""
 _PART_TYPES = (CALL_TYPES | RESULT_TYPES | _SILENT_TYPES) - _ITEMS
 _TEXT_TYPES = frozenset(("text", "output_text", "input_text"))

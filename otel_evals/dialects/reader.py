@@ -17,6 +17,7 @@ from otel_evals.dialects import (
     crewai,
     genkit,
     google_adk,
+    haystack,
     laminar,
     langfuse,
     langsmith,
@@ -29,6 +30,7 @@ from otel_evals.dialects import (
     plain,
     pydantic_ai,
     spring_ai,
+    traced_functions,
     vercel_ai,
 )
 from otel_evals.dialects.chunks import join_chunks
@@ -66,6 +68,8 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     laminar.VOCABULARY,
     agentops.VOCABULARY,
     braintrust.VOCABULARY,
+    haystack.VOCABULARY,
+    traced_functions.VOCABULARY,
     plain.VOCABULARY,
 )
 

@@ -43,7 +43,7 @@ CALL_TYPES = frozenset(
 RESULT_TYPES = frozenset(
     ("tool_call_response", "tool-result", "tool_result", "function_call_output", "toolresult", "function_response",
      "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart",
-     "tool-return", "retry-prompt")
+     "tool-return", "retry-prompt", "function_call_result")
 )  # fmt: skip
 CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use", "toolRequest")
 RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")
@@ -186,6 +186,8 @@ def read_result(value: Mapping[str, Any]) -> Result:
         inner = decode(content)
     if isinstance(inner, dict) and isinstance(inner.get("type"), str) and "value" in inner:
         content = inner["value"]
+    elif isinstance(inner, dict) and inner.get("type") == "text" and isinstance(inner.get("text"), str):
+        content = inner["text"]
     elif isinstance(inner, list):
         content = parts_text(inner) or content
     if is_redacted(content):
@@ -248,7 +250,7 @@ def _first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
         if item is None:
             continue
         if isinstance(item, str):
-            if item:
+            if item and (item[0] != "[" or not is_redacted(item)):
                 return item
         elif isinstance(item, int) and not isinstance(item, bool):
             return str(item)

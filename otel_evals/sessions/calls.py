@@ -202,7 +202,19 @@ class CallBook:
         for entry in free:
             if not _worth(entry.arguments) or not _worth(tool.arguments) or not isinstance(tool.arguments, dict):
                 return entry
-        return self._alone_in_arguments(facts) if not names else None
+        return (self._nameless_call(facts) or self._alone_in_arguments(facts)) if not names else None
+
+    def _nameless_call(self, facts: Facts) -> _Entry | None:
+        """The one call without a name or a span, where messages have no more than its id, and perhaps its result."""
+        result = facts.tool.result if facts.tool is not None else None
+        found = [
+            entry
+            for entry in self._entries
+            if entry.name is None
+            and entry.span is None
+            and (not _worth(result) or not entry.answered or _same_arguments(entry.result, result))
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _within(self, facts: Facts) -> _Entry | None:
         """The call whose span is directly above, if it was called with the same: one call, told by two layers."""

@@ -306,3 +306,19 @@ def test_a_history_of_fields_is_what_was_said_before(history: Any) -> None:
 
 def test_a_history_of_something_else_is_left_out() -> None:
     assert [m.text for m in read_blob({"question": "Two?", "history": [{"price": 3}]}, "user")] == ["Two?"]
+
+
+def test_what_a_serialiser_did_not_follow_is_not_exported() -> None:
+    cut = {"id": "1", "type": "function", "function": {"name": "[MaxDepth]", "arguments": "[MaxDepth]"}}
+    [message] = read_messages([{"role": "assistant", "content": "[object Object]", "tool_calls": [cut]}])
+    [call] = message.calls
+    assert (message.text, call.id, call.name, call.arguments) == ("", "1", None, None)
+
+
+def test_results_of_the_responses_api_are_read_in_both_spellings() -> None:
+    for kind, key in (("function_call_output", "call_id"), ("function_call_result", "callId")):
+        items = [{"type": "function_call", key: "1", "name": "search", "arguments": "{}"},
+                 {"type": kind, key: "1", "output": {"type": "text", "text": "SK 1"}}]  # fmt: skip
+        found = read_messages(items)
+        assert [m.role for m in found] == ["assistant", "tool"]
+        assert (found[1].results[0].call_id, found[1].results[0].content) == ("1", "SK 1")

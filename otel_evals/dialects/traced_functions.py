@@ -1,0 +1,15 @@
+"""Lilypad and Humanloop: functions with their arguments and what they returned."""
+
+from __future__ import annotations
+
+from otel_evals.dialects.vocabulary import Vocabulary
+
+__all__ = ["VOCABULARY"]
+
+VOCABULARY = Vocabulary(
+    name="traced_functions",
+    implies={"lilypad.type": "chain", "humanloop.file.type": "chain"},
+    blob_in=("lilypad.trace.arg_values",),
+    blob_out=("lilypad.trace.output", "humanloop.log.output"),
+    tool_name=("humanloop.file.function.name",),
+)
