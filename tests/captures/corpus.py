@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
 from otel_evals.sessions.model import Session
 from otel_evals.spans.otlp_json import records_from_json
@@ -53,6 +54,13 @@ def batches(path: str) -> list[Any]:
 
 def records(path: str) -> list[SpanRecord | LogRecord_]:
     return [record for batch in batches(path) for record in records_from_json(batch)]
+
+
+def kept_live(record: SpanRecord | LogRecord_) -> bool:
+    """Whether the hooks in an application would keep a record."""
+    if isinstance(record, SpanRecord):
+        return not MARKER_KEYS.isdisjoint(record.attributes)
+    return is_genai_log(record.event_name, record.attributes)
 
 
 def add(assembler: SessionAssembler, given: Iterable[SpanRecord | LogRecord_], now_ns: int = 1) -> None:

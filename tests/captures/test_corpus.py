@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from otel_evals.dialects.decoding import plain_text
-from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
-from otel_evals.spans.record import LogRecord_, SpanRecord
 from tests.captures.checking import check
-from tests.captures.corpus import assemble, framework, records, rows
+from tests.captures.corpus import assemble, framework, kept_live, records, rows
 
 APP_SAYS_DNS = (
     "the application's get_weather raised 'DNS resolution failed'; 'weather' stands only in its name and the talk"
@@ -100,15 +98,9 @@ def test_special_captures_assemble_without_a_poisoned_record(row: dict[str, obje
 def test_the_hooks_keep_every_span_that_the_result_needs(name: str) -> None:
     for row in rows():
         if framework(row["file"]) == name and row["check"] != "special":
-            kept = [record for record in records(row["file"]) if _kept(record)]
+            kept = [record for record in records(row["file"]) if kept_live(record)]
             lost = {aspect for aspect, holds in check(row, assemble(kept)).items() if not holds}
             assert lost == ({"outcome"} if row["file"] in UNEXPORTED else set()), row["file"]
-
-
-def _kept(record: SpanRecord | LogRecord_) -> bool:
-    if isinstance(record, SpanRecord):
-        return not MARKER_KEYS.isdisjoint(record.attributes)
-    return is_genai_log(record.event_name, record.attributes)
 
 
 TOKENS = {"success": 360, "tool_error_honest": 360, "stall_frustrated": 360, "success_stream": 360,

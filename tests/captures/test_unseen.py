@@ -11,11 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from otel_evals.dialects.markers import MARKER_KEYS, is_genai_log
 from otel_evals.spans.otlp_json import records_from_json
 from otel_evals.spans.record import LogRecord_, SpanRecord
 from tests.captures.checking import check
-from tests.captures.corpus import assemble, framework, unpacked
+from tests.captures.corpus import assemble, framework, kept_live, unpacked
 
 ARCHIVE = Path(__file__).with_name("unseen.tar.xz")
 ROWS = [orjson.loads(line) for line in unpacked(ARCHIVE)["expected.jsonl"].splitlines()]
@@ -61,13 +60,6 @@ def records(path: str) -> list[SpanRecord | LogRecord_]:
         for line in unpacked(ARCHIVE).get(name, b"").splitlines():
             found += records_from_json(orjson.loads(line))
     return found
-
-
-def kept_live(record: SpanRecord | LogRecord_) -> bool:
-    """Whether the hooks in an application would keep it."""
-    if isinstance(record, SpanRecord):
-        return not MARKER_KEYS.isdisjoint(record.attributes)
-    return is_genai_log(record.event_name, record.attributes)
 
 
 def missed(row: dict[str, Any]) -> set[str]:
