@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 
 import pytest
 
 from otel_evals.sessions.model import Session, ToolCall, ToolFailure, Turn
-from otel_evals.signals import acknowledges_failure, detect, frustration, reduce
+from otel_evals.signals import acknowledges_failure, detect, frustration, reduce, reduction
 from otel_evals.signals.injection import is_suspect
 from otel_evals.signals.reduction import WORDS_KEPT
 from otel_evals.signals.wording import asks
 from tests.tau_bench import tau_bench
+
+
+@pytest.fixture(autouse=True)
+def same_codes_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codes are short and salted anew in each process: about once in a hundred runs two words share one."""
+    monkeypatch.setattr(reduction, "_hash", lambda text: int.from_bytes(blake2b(text.encode()).digest()[:8], "big"))
+
 
 TEXTS = [
     "What is the weather in Oslo?",
