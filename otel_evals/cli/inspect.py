@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from otel_evals.dialects.guessing import STANDARD
 from otel_evals.dialects.markers import MARKER_KEYS
 from otel_evals.dialects.reader import Reader
 from otel_evals.sessions.assembler import AssemblerLimits, SessionAssembler
@@ -78,19 +79,24 @@ def _left_out_live(files: list[Path]) -> str | None:
     reader = Reader()
     left_out = 0
     names: Counter[str] = Counter()
+    common: set[str] = set()
     for path in files:
         for record in read_file(path):
             if not isinstance(record, SpanRecord) or not MARKER_KEYS.isdisjoint(record.attributes):
                 continue
-            if reader.read_span(record) is not None:
+            if reader.read_span(record) is None:
+                common.update(record.attributes)
+            else:
                 left_out += 1
                 names.update(record.attributes.keys())
     if not left_out:
         return None
-    name = names.most_common(1)[0][0]
+    said = f"In an application, {left_out} of these spans would not be looked at: none of their attributes is known."
+    own = [name for name, _ in names.most_common() if name not in common and name.split(".")[0] not in STANDARD]
+    if not own:
+        return said
     return (
-        f"In an application, {left_out} of these spans would not be looked at: none of their attributes is known.\n"
-        f"OTEL_EVALS_MARKER_ATTRIBUTES={name} lets {names[name]} of them in (see docs/instrumentations.md)."
+        f"{said}\nOTEL_EVALS_MARKER_ATTRIBUTES={own[0]} lets {names[own[0]]} of them in (see docs/instrumentations.md)."
     )
 
 

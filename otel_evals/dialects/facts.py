@@ -11,12 +11,16 @@ from typing import Any, Literal, TypeAlias
 from otel_evals.dialects.decoding import fold
 from otel_evals.sessions.model import ToolFailure
 
-__all__ = ["Call", "Facts", "Kind", "Message", "Result", "Role", "Seldom", "ToolFacts"]
+__all__ = ["REMEMBERED_RESPONSE", "Call", "Facts", "Kind", "Message", "Result", "Role", "Seldom", "ToolFacts"]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Kind: TypeAlias = Literal["agent", "chain", "model", "tool", "pseudo", "other"]
 """`chain` wraps other work, `pseudo` is bookkeeping that is no part of a turn (`create_agent`)."""
+
+
+REMEMBERED_RESPONSE = "resp_"
+"""How ids of responses begin that a service remembers, so that only what is new need be sent."""
 
 
 @dataclass(slots=True, eq=False)

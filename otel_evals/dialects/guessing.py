@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from otel_evals.dialects.facts import Kind
 
-__all__ = ["KINDS", "Guess", "guess"]
+__all__ = ["KINDS", "STANDARD", "Guess", "guess"]
 
 KINDS: Mapping[str, Kind] = {
     "llm": "model",
@@ -52,7 +52,7 @@ _OUTPUTS = frozenset(("output", "outputs", "output_messages", "completion", "com
 _MARKS = frozenset(("level", "status", "state", "error", "is_error"))
 _REASONS = frozenset(("status_message", "error", "error_message"))
 _SESSION = re.compile(r"(?:^|[._-])(?:session|conversation|thread|chat)[._-]?id$", re.IGNORECASE)
-_STANDARD = frozenset(
+STANDARD = frozenset(
     ("aws", "azure", "browser", "client", "cloud", "code", "container", "db", "device", "dns", "enduser", "error",
      "event", "exception", "faas", "feature_flag", "file", "gcp", "gen_ai", "geo", "graphql", "host", "http", "job",
      "jsonrpc", "k8s", "log", "mcp", "messaging", "net", "network", "os", "otel", "peer", "process", "rpc", "server",
@@ -83,7 +83,7 @@ def guess(names: Iterable[str]) -> Guess | None:
         space, _, rest = _split(name)
         word = re.split(r"[.:]", rest)[-1].lower()
         word = word.removesuffix("_json").removesuffix("_value")
-        if space in _STANDARD or not rest:
+        if space in STANDARD or not rest:
             continue
         roles = spaces.setdefault(space, {})
         for role, words in _ROLES.items():

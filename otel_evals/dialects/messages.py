@@ -15,6 +15,7 @@ from otel_evals.dialects.failures import failure_of_result
 from otel_evals.dialects.pieces import CARRIERS, MAX_DEPTH, Pieces, is_part, may_be_dump
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
+    ITEM_TYPES,
     RESULT_KEYS,
     distinct,
     flagged,
@@ -88,28 +89,14 @@ _WRAPPERS = (
 )
 _HOLDER_RANK = {key: rank for rank, key in reversed(list(enumerate((*_LISTS, *_WRAPPERS))))}
 _HOLDERS = frozenset(_HOLDER_RANK)
-_TYPED = frozenset(
-    (
-        "message",
-        "function_call",
-        "function_call_output",
-        "human",
-        "ai",
-        "system",
-        "tool",
-        "chat",
-        "function",
-        "user",
-        "assistant",
-    )
-)
+_TYPED = ITEM_TYPES | {"message", "human", "ai", "system", "tool", "chat", "function", "user", "assistant"}
 _STATING = frozenset(("role", "type", "lc"))
 """A mapping with none of these is no message itself."""
 _SAID = frozenset(("content", "data", "output", "arguments"))
 _SPOKEN = frozenset(("content", "response", "output", "result", "input", "final_output", "return_value", "user_msg"))
 _PART_KEYS = frozenset(("parts", "tool_calls", "toolCalls", "blocks", *CALL_KEYS, *RESULT_KEYS))
 _LIST_KEYS = frozenset(_LISTS)
-_ITEMS = frozenset(("function_call", "function_call_output", "function_call_result", "custom_tool_call", "mcp_call"))
+_ITEMS = ITEM_TYPES | {"custom_tool_call", "mcp_call"}
 
 
 def read_messages(value: Any, role: Role = "user", before: Iterable[Message] = ()) -> list[Message]:

@@ -10,6 +10,7 @@ from otel_evals.dialects.facts import Call, Message, Result
 from otel_evals.dialects.tool_calls import (
     CALL_KEYS,
     CALL_TYPES,
+    ITEM_TYPES,
     RESULT_KEYS,
     RESULT_TYPES,
     defines_tool,
@@ -133,8 +134,7 @@ class Pieces:
             self._add_part({key: value}, 1)
 
 
-_ITEMS = frozenset(("function_call", "function_call_output", "function_call_result", "message", "reasoning"))
-"""Items of the Responses API are messages of their own."""
+_ITEMS = ITEM_TYPES | {"message", "reasoning"}
 _PART_TYPES = (CALL_TYPES | RESULT_TYPES | _SILENT_TYPES) - _ITEMS
 _TEXT_TYPES = frozenset(("text", "output_text", "input_text"))
 _PART_KEYS = frozenset(

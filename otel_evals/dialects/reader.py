@@ -18,9 +18,11 @@ from otel_evals.dialects import (
     genkit,
     google_adk,
     haystack,
+    humanloop,
     laminar,
     langfuse,
     langsmith,
+    lilypad,
     litellm,
     mastra,
     mlflow,
@@ -30,7 +32,6 @@ from otel_evals.dialects import (
     plain,
     pydantic_ai,
     spring_ai,
-    traced_functions,
     vercel_ai,
 )
 from otel_evals.dialects.chunks import join_chunks
@@ -69,7 +70,8 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     agentops.VOCABULARY,
     braintrust.VOCABULARY,
     haystack.VOCABULARY,
-    traced_functions.VOCABULARY,
+    lilypad.VOCABULARY,
+    humanloop.VOCABULARY,
     plain.VOCABULARY,
 )
 
@@ -325,8 +327,8 @@ def _fill_messages(facts: Facts, view: View, spoken: Spoken | None, memory: dict
 
 def _hollow(view: View) -> bool:
     """Whether a flattened message is nothing but its role: the rest was lost, and the request as it was sent has it."""
-    for prefix in view.shape.indexed:
-        for item in view.value(prefix) or ():
+    for _, value in view.named("messages_in") if view.shape.indexed else ():
+        for item in value if isinstance(value, list) else ():
             message = item.get("message") if isinstance(item, dict) else None
             if isinstance(message, dict) and len(message) == 1 and "role" in message:
                 return True

@@ -13,6 +13,7 @@ from otel_evals.sessions.model import ToolFailure
 __all__ = [
     "CALL_KEYS",
     "CALL_TYPES",
+    "ITEM_TYPES",
     "RESULT_KEYS",
     "RESULT_TYPES",
     "arguments_of",
@@ -45,6 +46,8 @@ RESULT_TYPES = frozenset(
      "tool_response", "tool-response", "toolcallresult", "toolresultcontent", "toolreturnpart",
      "tool-return", "retry-prompt", "function_call_result")
 )  # fmt: skip
+ITEM_TYPES = frozenset(("function_call", "function_call_output", "function_call_result"))
+"""Calls and results that are messages of their own, as in the Responses API."""
 CALL_KEYS = ("function_call", "functionCall", "toolUse", "tool_call", "toolCall", "tool_use", "toolRequest")
 RESULT_KEYS = ("function_response", "functionResponse", "toolResult", "tool_result", "toolResponse")
 _ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "function_arguments", "partial_json", "kwargs")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otel_evals.dialects.decoding import decode, is_redacted
-from otel_evals.dialects.facts import Kind
+from otel_evals.dialects.facts import REMEMBERED_RESPONSE, Kind
 from otel_evals.dialects.session_keys import in_metadata, session_value
 from otel_evals.dialects.shapes import Shape
 from otel_evals.dialects.tool_records import read_tool_record
@@ -18,10 +18,6 @@ _USAGE_KEYS = (
     ("output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
     ("input_cache_read", "cache_read_input_tokens", "cached_tokens", "cachedInputTokens"),
 )
-
-
-_RESPONSE = "resp_"
-"""How ids of responses begin that a service remembers, so that only what is new need be sent."""
 
 
 class View:
@@ -80,10 +76,6 @@ class View:
                     return True
         return False
 
-    def value(self, key: str) -> Any:
-        """The value of one attribute, or of flattened messages by their prefix."""
-        return self._values[key]
-
     def named(self, field: str) -> Sequence[tuple[str, Any]]:
         """(attribute, value) of what fills a field, the best first."""
         if field not in self._fields:
@@ -94,7 +86,7 @@ class View:
         """The id of an earlier response, given in place of the conversation's."""
         for _, key in self.shape.sessions:
             value = self._values[key]
-            if isinstance(value, str) and value.startswith(_RESPONSE):
+            if isinstance(value, str) and value.startswith(REMEMBERED_RESPONSE):
                 return value
         return None
 

@@ -83,7 +83,7 @@ class Continuations:
         self._news[trace.id] = trace
         told = _read(trace, histories)
         trace.evidence = told
-        for index, digests in ((self._said, told.said), (self._heard, _answering(told))):
+        for index, digests in ((self._said, told.offers()), (self._heard, told.needs())):
             for digest in digests:
                 index.setdefault(digest, {})[trace.id] = trace
 
@@ -91,7 +91,7 @@ class Continuations:
         told = trace.evidence
         if told is None:
             return
-        for index, digests in ((self._said, told.said), (self._heard, _answering(told))):
+        for index, digests in ((self._said, told.offers()), (self._heard, told.needs())):
             for digest in digests:
                 known = index.get(digest)
                 if known is not None:
@@ -107,7 +107,7 @@ class Continuations:
             told = queue.pop().evidence
             if told is None:
                 continue
-            for index, digests in ((self._heard, told.said), (self._said, _answering(told))):
+            for index, digests in ((self._heard, told.offers()), (self._said, told.needs())):
                 for digest in digests:
                     for trace in index.get(digest, {}).values():
                         if trace.id not in found:
@@ -135,11 +135,6 @@ class Continuations:
             return None
         asking = list(self._said.get(called, {}).values())
         return asking[0] if len(asking) == 1 and _service(asking[0]) == _service(tool) else None
-
-
-def _answering(told: Evidence) -> Iterable[bytes]:
-    """What a trace had heard, the call that it answers included."""
-    return told.heard if told.called is None else (*told.heard, told.called)
 
 
 class Concluded:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from otel_evals.dialects.decoding import fold, plain_text
-from otel_evals.dialects.facts import Facts, Message
+from otel_evals.dialects.facts import REMEMBERED_RESPONSE, Facts, Message
 from otel_evals.sessions.portions import answer_of, cut
 
 __all__ = ["Evidence", "evidence"]
@@ -22,16 +22,26 @@ CERTAIN = 1_000_000
 class Evidence:
     """Digests of what a trace has said in the end, and of what its histories had heard before."""
 
-    __slots__ = ("called", "heard", "said", "service")
+    __slots__ = ("asked", "called", "heard", "said", "service")
 
     def __init__(self) -> None:
         self.service: bytes | None = None
         """Digest of the application that the trace is from; None: not looked at yet."""
+        self.asked: set[bytes] = set()
+        """Digests of calls that its models made."""
         self.called: bytes | None = None
         """Digest of the call that a trace of nothing but a tool answers."""
         self.said: set[bytes] = set()
         self.heard: dict[bytes, int] = {}
         """Digest → weight of the proof: twice the length of the history it stands for, more with call ids."""
+
+    def offers(self) -> Iterable[bytes]:
+        """What other traces may go on from."""
+        return (*self.said, *self.asked)
+
+    def needs(self) -> Iterable[bytes]:
+        """What it may itself go on from."""
+        return self.heard if self.called is None else (*self.heard, self.called)
 
 
 def evidence(facts: Iterable[Facts]) -> Evidence:
@@ -45,7 +55,7 @@ def evidence(facts: Iterable[Facts]) -> Evidence:
                 found.called = _call(item.tool.id, item.tool.name)
             continue
         works = True
-        if item.response_id:
+        if item.response_id and item.response_id.startswith(REMEMBERED_RESPONSE):
             found.said.add(_response(item.response_id))
         if item.seldom is not None and item.seldom.follows:
             found.heard[_response(item.seldom.follows)] = CERTAIN
@@ -90,7 +100,7 @@ def _by_message(item: Facts, found: Evidence, digests: dict[tuple[bytes, Message
         for message in item.outputs:
             for call in message.calls:
                 if call.id:
-                    found.said.add(_call(call.id, call.name))
+                    found.asked.add(_call(call.id, call.name))
 
 
 def _by_turn(item: Facts, found: Evidence) -> None:
